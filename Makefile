@@ -1,0 +1,52 @@
+# `make demo` and `make test` set up what they need in .venv, once, and again whenever pyproject.toml changes.
+
+PYTHON ?= python3
+BOOTSTRAP ?=
+BIN := .venv/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+
+# The stamps say what .venv holds: everything for development, or just what the demo needs.
+DEV_READY := .venv/dev.stamp
+DEMO_READY := .venv/demo.stamp
+
+.PHONY: help demo test check bench clean
+.DELETE_ON_ERROR:
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(DEMO_READY) ## Kafka to Spark and back on a mock cluster; BOOTSTRAP=host:port takes a real one
+	@$(BIN)/kafkawire demo $(if $(BOOTSTRAP),--bootstrap $(BOOTSTRAP))
+
+test: $(DEV_READY) ## The whole test suite; KAFKAWIRE_CI=1 adds the heavy tests and turns skips for missing tools into failures
+	@$(BIN)/python -m pytest
+
+check: $(DEV_READY) ## All static checks: ruff, mypy --strict, who may import whom
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(DEV_READY) ## Throughput against the other Python clients on a real broker
+	@$(BIN)/python -m bench
+
+clean: ## Remove the virtual environment and everything built
+	@rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kafkawire needs Python 3.11 or later, this is %s: make PYTHON=python3.x" % sys.version.split()[0])'
+	@echo "Making .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv
+	@$(PIP) install --upgrade pip
+
+# Order-only: pip upgrades itself, and its new date must not set off another installation.
+$(DEV_READY): pyproject.toml | .venv/bin/pip
+	@echo "Installing kafkawire and its development tools into .venv"
+	@$(PIP) install --editable '.[all,demo]' --group dev
+	@touch $(DEMO_READY) $@
+
+$(DEMO_READY): pyproject.toml | .venv/bin/pip
+	@echo "Installing kafkawire and what the demo needs into .venv"
+	@$(PIP) install --editable '.[demo]'
+	@touch $@

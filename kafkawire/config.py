@@ -1,0 +1,308 @@
+"""Every option, declared once: name, type, default, unit, limits and meaning.
+
+The declarations are TypedDicts, so that one and the same line types the constructor's keywords
+(`**options: Unpack[ProducerOptions]`), gives the default and checks the value. The dotted Kafka property of an option is its
+name with dots for underscores (`linger_ms`, `linger.ms`); `_ms` options are whole milliseconds, `_bytes` and `_size` bytes.
+"""
+
+from __future__ import annotations
+
+import collections.abc
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from kafkawire.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    import ssl
+
+__all__ = [
+    "ConnectionOptions",
+    "ConsumerOptions",
+    "Option",
+    "ProducerOptions",
+    "TlsOptions",
+    "connection_part",
+    "from_properties",
+    "parse_servers",
+    "resolve",
+    "resolve_shared",
+    "tls_options",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """The default of an option, what it means, and the values it may have."""
+
+    default: Any
+    doc: str
+    minimum: int | None = None
+    choices: tuple[Any, ...] | None = None
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TlsOptions:
+    """How a connection is secured. `context` is the user's own ssl.SSLContext and excludes the rest."""
+
+    cafile: str | None = None
+    certfile: str | None = None
+    keyfile: str | None = None
+    password: str | None = field(default=None, repr=False)
+    check_hostname: bool = True
+    context: ssl.SSLContext | None = None
+
+
+class ConnectionOptions(TypedDict, total=False):
+    """How to reach a cluster; shared by Connection, Producer and Consumer."""
+
+    bootstrap_servers: Annotated[
+        str | Sequence[str], Option("localhost:9092", "host:port of some brokers, as a list or separated by commas")
+    ]
+    client_id: Annotated[str, Option("kafkawire", "the name that brokers log and apply quotas to")]
+    security_protocol: Annotated[str, Option("PLAINTEXT", "how brokers are spoken to", choices=("PLAINTEXT", "SSL"))]
+    ssl_cafile: Annotated[str | None, Option(None, "PEM file of the authorities to trust; None: the system's")]
+    ssl_certfile: Annotated[str | None, Option(None, "PEM file of the client's certificate chain")]
+    ssl_keyfile: Annotated[str | None, Option(None, "PEM file of the client's key; None: it is in ssl_certfile")]
+    ssl_password: Annotated[str | None, Option(None, "password of the client's key", secret=True)]
+    ssl_check_hostname: Annotated[bool, Option(True, "whether the certificate must be for the host that was asked for")]
+    ssl_context: Annotated[Any, Option(None, "an ssl.SSLContext of your own, in place of the other ssl_ options")]
+    request_timeout_ms: Annotated[int, Option(30_000, "how long a broker may take to answer one request", minimum=1)]
+    default_api_timeout_ms: Annotated[int, Option(60_000, "the timeout of calls that are given none", minimum=1)]
+    socket_connection_setup_timeout_ms: Annotated[int, Option(10_000, "how long one connect may take", minimum=1)]
+    api_version_auto_timeout_ms: Annotated[
+        int, Option(2_000, "how long to wait for ApiVersions, which 0.9 brokers never answer", minimum=1)
+    ]
+    metadata_max_age_ms: Annotated[int, Option(300_000, "when metadata is asked for again although nothing failed", minimum=1)]
+    reconnect_backoff_ms: Annotated[int, Option(50, "the first pause before connecting to a broker again", minimum=0)]
+    reconnect_backoff_max_ms: Annotated[int, Option(1_000, "the longest such pause", minimum=0)]
+    retry_backoff_ms: Annotated[int, Option(100, "the first pause before a failed request is tried again", minimum=0)]
+    retry_backoff_max_ms: Annotated[int, Option(1_000, "the longest such pause", minimum=0)]
+
+
+class ProducerOptions(ConnectionOptions, total=False):
+    """How records are sent."""
+
+    acks: Annotated[
+        Literal["all", -1, 0, 1], Option("all", "who must have a record before it counts", choices=("all", -1, 0, 1))
+    ]
+    enable_idempotence: Annotated[
+        bool | None, Option(None, "whether retries can make no duplicates; None: where acks and the broker allow it")
+    ]
+    linger_ms: Annotated[int, Option(5, "how long a record may wait for others to share its batch", minimum=0)]
+    batch_size: Annotated[int, Option(1_000_000, "the largest batch, before compression", minimum=1)]
+    buffer_memory: Annotated[int, Option(33_554_432, "the bytes of records that may be waiting; then send() blocks", minimum=1)]
+    max_block_ms: Annotated[int, Option(60_000, "how long send() may block for metadata or for room", minimum=0)]
+    max_request_size: Annotated[int, Option(1_048_576, "the largest record, and the aim for a request", minimum=1)]
+    delivery_timeout_ms: Annotated[int, Option(120_000, "when an unacknowledged record is given up", minimum=1)]
+    retries: Annotated[int, Option(2_147_483_647, "how often a batch is sent again", minimum=0)]
+    max_in_flight_requests_per_connection: Annotated[int, Option(5, "requests that a broker may have unanswered", minimum=1)]
+    compression_type: Annotated[str, Option("none", "the codec of batches", choices=("none", "gzip", "snappy", "lz4", "zstd"))]
+    compression_level: Annotated[int | None, Option(None, "the codec's level; None: its default")]
+    partitioner: Annotated[
+        str | Callable[[bytes | None, int], int],
+        Option("murmur2", "where a record goes: murmur2 (Java), consistent (librdkafka), or a function of (key, partitions)"),
+    ]
+    key_serializer: Annotated[Callable[[Any], bytes | None] | None, Option(None, "makes bytes of keys")]
+    value_serializer: Annotated[Callable[[Any], bytes | None] | None, Option(None, "makes bytes of values")]
+
+
+class ConsumerOptions(ConnectionOptions, total=False):
+    """How records are read."""
+
+    auto_offset_reset: Annotated[
+        str, Option("latest", "where to start without a position", choices=("earliest", "latest", "none"))
+    ]
+    fetch_min_bytes: Annotated[int, Option(1, "what a broker waits for before it answers a fetch", minimum=0)]
+    fetch_max_wait_ms: Annotated[int, Option(500, "and for how long", minimum=0)]
+    fetch_max_bytes: Annotated[int, Option(52_428_800, "the aim for one answer of a broker", minimum=1)]
+    max_partition_fetch_bytes: Annotated[int, Option(1_048_576, "the aim for one partition in it", minimum=1)]
+    max_poll_records: Annotated[int, Option(500, "the most records that poll() returns unless told otherwise", minimum=1)]
+    check_crcs: Annotated[bool, Option(True, "whether checksums are verified")]
+    allow_auto_create_topics: Annotated[bool, Option(False, "whether asking for a topic may create it")]
+    consumer_timeout_ms: Annotated[int | None, Option(None, "when iteration ends for want of records; None: never", minimum=0)]
+    stop_at_end: Annotated[bool, Option(False, "whether iteration ends where the partitions ended when it began")]
+    key_deserializer: Annotated[Callable[[bytes], Any] | None, Option(None, "makes keys of bytes")]
+    value_deserializer: Annotated[Callable[[bytes], Any] | None, Option(None, "makes values of bytes")]
+
+
+Options = TypeVar("Options", bound=ConnectionOptions)
+
+_FOREIGN = {
+    "queue.buffering.max.messages": "buffer.memory (bytes, not messages)",
+    "queue.buffering.max.kbytes": "buffer.memory (bytes)",
+    "queue.buffering.max.ms": "linger.ms",
+    "batch.num.messages": "batch.size (bytes)",
+    "message.timeout.ms": "delivery.timeout.ms",
+    "message.send.max.retries": "retries",
+    "message.max.bytes": "max.request.size",
+    "compression.codec": "compression.type",
+    "request.required.acks": "acks",
+    "fetch.wait.max.ms": "fetch.max.wait.ms",
+    "fetch.message.max.bytes": "max.partition.fetch.bytes",
+    "queued.max.messages.kbytes": "fetch.max.bytes (bytes)",
+    "queued.min.messages": "fetch.max.bytes",
+    "metadata.broker.list": "bootstrap.servers",
+    "socket.timeout.ms": "request.timeout.ms",
+    "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
+    "ssl.ca.location": "ssl.cafile",
+    "ssl.truststore.location": "ssl.cafile (PEM)",
+    "ssl.certificate.location": "ssl.certfile",
+    "ssl.keystore.location": "ssl.certfile (PEM)",
+    "ssl.key.location": "ssl.keyfile",
+    "ssl.key.password": "ssl.password",
+    "ssl.endpoint.identification.algorithm": "ssl.check.hostname (true or false)",
+    "error.cb": "exceptions, and the logger 'kafkawire'",
+    "stats.cb": "Producer.counts()",
+    "dr.cb": "on_delivery of send()",
+    "on.delivery": "on_delivery of send()",
+    "logger": "the logger 'kafkawire'",
+}
+"""Names that users of other clients know, and what to say instead."""
+
+
+_declared: dict[type, Mapping[str, tuple[Any, Option]]] = {}
+
+
+def declared(kind: type) -> Mapping[str, tuple[Any, Option]]:
+    """Name -> (type, Option) of an options class."""
+    if kind not in _declared:
+        hints = get_type_hints(kind, include_extras=True)
+        _declared[kind] = {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in hints.items()}
+    return _declared[kind]
+
+
+def resolve(kind: type[Options], given: Mapping[str, Any]) -> Options:
+    """All options of `kind`: what was given, checked, over the defaults.
+
+    Raises ConfigurationError for an unknown name (naming the nearest valid one), a value of the wrong type or out of range.
+    """
+    table = declared(kind)
+    for name in given:
+        if name not in table:
+            raise ConfigurationError(f"unknown option {name!r}{_suggest(name, table)}")
+    values = {name: option.default for name, (_, option) in table.items()}
+    for name, value in given.items():
+        _check(name, value, *table[name])
+        values[name] = value
+    return cast(Options, values)
+
+
+def resolve_shared(kind: type[Options], given: Mapping[str, Any], connection: ConnectionOptions | None) -> Options:
+    """The same for something that may use a connection made before, whose options it then has."""
+    if connection is None:
+        return resolve(kind, given)
+    fixed = sorted(set(given) & set(declared(ConnectionOptions)))
+    if fixed:
+        raise ConfigurationError(f"{fixed[0]} belongs to the connection: give it there, or give no connection")
+    return resolve(kind, {**connection, **given})
+
+
+def connection_part(options: ConnectionOptions) -> ConnectionOptions:
+    """The options that a connection of its own is made with."""
+    names = declared(ConnectionOptions)
+    return cast(ConnectionOptions, {name: value for name, value in options.items() if name in names})
+
+
+def from_properties(kind: type[ConnectionOptions], properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword options from dotted Kafka properties, whose values may be text as in a properties file."""
+    table = declared(kind)
+    options = {}
+    for key, value in properties.items():
+        name = key.replace(".", "_")
+        if name not in table:
+            raise ConfigurationError(f"unknown property {key!r}{_suggest(name, table, dotted=True)}")
+        options[name] = _parse(key, value, table[name][0]) if isinstance(value, str) else value
+    return options
+
+
+def parse_servers(servers: str | Sequence[str]) -> list[tuple[str, int]]:
+    """(host, port) pairs of `bootstrap_servers`; IPv6 addresses stand in brackets (trap 110)."""
+    texts = servers.split(",") if isinstance(servers, str) else list(servers)
+    pairs = []
+    for text in (text.strip() for text in texts):
+        host, colon, port = text.rpartition(":")
+        if host.startswith("[") and host.endswith("]"):
+            host = host[1:-1]
+        elif ":" in host:
+            colon = ""
+        if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+            raise ConfigurationError(f"bootstrap_servers: {text!r} is not host:port (IPv6: [address]:port)")
+        pairs.append((host, int(port)))
+    if not pairs:
+        raise ConfigurationError("bootstrap_servers is empty: name at least one host:port")
+    return pairs
+
+
+def tls_options(options: ConnectionOptions) -> TlsOptions | None:
+    """What the drivers need to know of TLS; None for PLAINTEXT. Contradictions raise ConfigurationError."""
+    names = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_context")
+    used = [name for name in names if cast(dict[str, Any], options)[name] is not None]
+    if options["security_protocol"] == "PLAINTEXT":
+        if used:
+            raise ConfigurationError(f"{used[0]} is set but security_protocol is PLAINTEXT: set security_protocol='SSL'")
+        return None
+    if options["ssl_context"] is not None and len(used) > 1:
+        raise ConfigurationError(f"ssl_context and {used[0]} are both set: your own context excludes the other options")
+    return TlsOptions(
+        cafile=options["ssl_cafile"],
+        certfile=options["ssl_certfile"],
+        keyfile=options["ssl_keyfile"],
+        password=options["ssl_password"],
+        check_hostname=options["ssl_check_hostname"],
+        context=options["ssl_context"],
+    )
+
+
+def _suggest(name: str, table: Mapping[str, Any], *, dotted: bool = False) -> str:
+    foreign = _FOREIGN.get(name.replace("_", "."))
+    if foreign is not None:
+        return f": use {foreign if dotted else foreign.replace('.', '_')}"
+    near = difflib.get_close_matches(name, table, n=1, cutoff=0.5)
+    if not near:
+        return ""
+    return f": did you mean {near[0].replace('_', '.') if dotted else near[0]!r}?"
+
+
+def _kinds(hint: Any) -> tuple[Any, ...]:
+    """The alternatives of a type: `int | None` -> (int, NoneType)."""
+    return get_args(hint) if type(hint).__name__ in ("UnionType", "_UnionGenericAlias", "Union") else (hint,)
+
+
+def _check(name: str, value: Any, hint: Any, option: Option) -> None:
+    shown = "the value given" if option.secret else repr(value)
+    if option.choices is not None:
+        if value not in option.choices or isinstance(value, bool):
+            raise ConfigurationError(f"{name}: {shown} is not one of {', '.join(map(repr, option.choices))}")
+        return
+    kinds = _kinds(hint)
+    for plain in (bool, int, str):
+        if plain in kinds and isinstance(value, plain) and not (plain is int and isinstance(value, bool)):
+            break
+    else:
+        if all(kind in (bool, int, str, type(None)) for kind in kinds) and not (value is None and type(None) in kinds):
+            expected = " or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds)
+            raise ConfigurationError(f"{name}: {shown} is not {expected}")
+        if any(get_origin(kind) is not None and "Callable" in str(kind) for kind in kinds) and not (
+            callable(value) or value is None
+        ):
+            raise ConfigurationError(f"{name}: {shown} is not callable")
+    if option.minimum is not None and value is not None and value < option.minimum:
+        raise ConfigurationError(f"{name}: {value} is less than {option.minimum}")
+
+
+def _parse(key: str, text: str, hint: Any) -> Any:
+    kinds = _kinds(hint)
+    if bool in kinds and text.strip().lower() in ("true", "false"):
+        return text.strip().lower() == "true"
+    if int in kinds or get_origin(hint) is Literal:
+        try:
+            return int(text)
+        except ValueError:
+            if get_origin(hint) is Literal or str in kinds:
+                return text
+            raise ConfigurationError(f"{key}: {text!r} is not a whole number") from None
+    return text

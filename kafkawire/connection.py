@@ -1,0 +1,100 @@
+"""A cluster, for threads and scripts: what is there, and requests of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+
+from kafkawire.config import ConnectionOptions, connection_part, from_properties, resolve
+from kafkawire.core.client import Client
+from kafkawire.core.metadata import Broker, Partition
+from kafkawire.net.blocking import Net, run
+from kafkawire.protocol.schema import Request
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["Connection"]
+
+
+class Connection:
+    """A cluster, not a socket: lazy, thread-safe, shared by everything that is made with `connection=`.
+
+    `servers` is host:port of some brokers, or the option bootstrap_servers says it; options are those of
+    `ConnectionOptions`. Nothing is connected before the first call that needs it. Close it, or use it in a `with` statement.
+
+    Raises ConfigurationError for options that are unknown, contradictory or out of range.
+    """
+
+    def __init__(self, servers: str | Sequence[str] | None = None, /, **options: Unpack[ConnectionOptions]) -> None:
+        if servers is not None:
+            options["bootstrap_servers"] = servers
+        self.options = resolve(ConnectionOptions, options)
+        self._timeout = self.options["default_api_timeout_ms"] / 1000
+        self.net = Net()
+        self.client = Client(self.net, self.options)
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, Any]) -> Self:
+        """The same from dotted Kafka properties, as `{"bootstrap.servers": ...}`."""
+        return cls(**cast(ConnectionOptions, from_properties(ConnectionOptions, properties)))
+
+    @property
+    def brokers(self) -> list[Broker]:
+        """The brokers of the cluster, asked for if they are not known yet. Raises as `refresh`."""
+        if not self.client.snapshot.brokers:
+            self.refresh()
+        return list(self.client.snapshot.brokers.values())
+
+    @property
+    def controller(self) -> Broker | None:
+        """The broker that says it is the controller; None where none says so (before 0.10)."""
+        self.brokers  # noqa: B018 - asks for metadata
+        return self.client.snapshot.controller
+
+    def topics(self, *, timeout: float | None = None) -> list[str]:
+        """The names of all topics, as the cluster has them now. Raises as `refresh`."""
+        run(self.client.refresh(self.deadline(timeout), all_topics=True))
+        return sorted(self.client.snapshot.topics)
+
+    def partitions(self, topic: str, *, timeout: float | None = None) -> list[Partition]:
+        """The partitions of a topic. Raises UnknownTopicError if there is no such topic, else as `refresh`."""
+        return list(run(self.client.topic(topic, self.deadline(timeout))).partitions.values())
+
+    def refresh(self, *, timeout: float | None = None) -> None:
+        """Ask for metadata. Raises BootstrapError, NotKafkaError or TimedOut; `timeout` is in seconds."""
+        run(self.client.refresh(self.deadline(timeout)))
+
+    def request(self, message: Request, *, broker: int | None = None, timeout: float | None = None) -> Any:
+        """Send a message of your own to a broker, by node id, or to any; returns its decoded response.
+
+        The highest version that both ends speak is used. Raises NetworkError, TimedOut, UnsupportedVersionError or
+        EncodeError; error codes inside the response are yours to look at.
+        """
+        deadline = self.deadline(timeout)
+        if broker is None or broker not in self.client.snapshot.brokers:
+            run(self.client.refresh(deadline))
+        node = self.client.any_broker() if broker is None else broker
+        return run(self.client.call(node, message, deadline))
+
+    def deadline(self, timeout: float | None) -> float:
+        """The time, on the connection's clock, `timeout` seconds from now."""
+        return self.net.now() + (self._timeout if timeout is None else timeout)
+
+    def close(self) -> None:
+        """Close all links. Idempotent; what uses this connection can do nothing afterwards."""
+        self.client.close()
+        self.net.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def connect_for(connection: Connection | None, options: ConnectionOptions) -> tuple[Connection, bool]:
+    """The connection to use, and whether it was made here and has to be closed with its user."""
+    if connection is not None:
+        return connection, False
+    return Connection(**connection_part(options)), True

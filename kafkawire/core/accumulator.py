@@ -1,0 +1,540 @@
+"""Where accepted records wait: encoded at once into the open batch of their partition, within a budget of bytes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from kafkawire.config import ProducerOptions
+from kafkawire.core.batch import CLOSED, NO_SEQUENCE, Batch, DeliveryCallback, PartitionQueue
+from kafkawire.core.columns import Columns
+from kafkawire.core.partitioners import key_partitioner
+from kafkawire.errors import ConfigurationError, ErrorCode, KafkaError, MessageTooLargeError
+from kafkawire.message import Header
+from kafkawire.net.base import NEVER, Net, Signal
+from kafkawire.protocol.records import PLAIN_ENDS, VARINTS, encode_columns, encode_record
+
+__all__ = ["Accumulator", "Counts", "Drained", "Run"]
+
+GRANT = 65_536
+"""Bytes that an open batch takes from the budget at a time."""
+KEY_CACHE = 100_000
+"""Keys whose partition a topic remembers: murmur2 of a key costs more than the rest of `append`."""
+SEQUENCE_MASK = 0x7FFFFFFF
+
+
+class Counts(NamedTuple):
+    """Records by what became of them; `accepted` is always the sum of the other three."""
+
+    accepted: int
+    acknowledged: int
+    failed: int
+    queued: int
+
+
+class Run(NamedTuple):
+    """Rows `start` to `end` of some columns became the records from `at` on of `batch`."""
+
+    batch: Batch
+    at: int
+    start: int
+    end: int
+
+
+class Drained(NamedTuple):
+    """What the sender may send now, and when to look again."""
+
+    taken: dict[int, list[Batch]]
+    """By node id."""
+    expired: list[Batch]
+    leaderless: bool
+    """Whether a partition has something to send and no leader."""
+    due: float
+    empty: bool
+    """Whether nothing is queued at all."""
+
+
+class TopicQueue:
+    """The partitions of a topic and how records find theirs."""
+
+    __slots__ = ("count", "custom", "hash", "keys", "queues", "sticky")
+
+    def __init__(self, accumulator: Accumulator, name: str, count: int, start: int) -> None:
+        self.count = count
+        self.queues = [PartitionQueue(accumulator, name, index) for index in range(count)]
+        self.sticky = self.queues[start % count]
+        """Where records without a key go until its batch is full (KIP-480)."""
+        self.hash = accumulator.hash_key
+        self.custom = accumulator.custom
+        self.keys: dict[bytes, int] = {}
+
+    def choose(self, topic: str, key: bytes | None, partition: int | None) -> PartitionQueue:
+        """The queue of a record. Raises ConfigurationError for a partition that the topic does not have."""
+        if partition is None:
+            partition = self.partition(key)
+            if partition is None:
+                return self.sticky
+        if not 0 <= partition < self.count:
+            raise ConfigurationError(f"partition {partition}: topic {topic!r} has partitions 0 to {self.count - 1}")
+        return self.queues[partition]
+
+    def partition(self, key: bytes | None) -> int | None:
+        """The partition of a key; None where the record may go anywhere."""
+        if self.hash is None:
+            assert self.custom is not None
+            return self.custom(key, self.count)
+        if key is None:
+            return None
+        partition = self.keys.get(key)
+        if partition is None:
+            if len(self.keys) >= KEY_CACHE:
+                self.keys.clear()
+            partition = self.keys[bytes(key)] = self.hash(key, self.count)
+        return partition
+
+    def move_on(self, queue: PartitionQueue) -> None:
+        """The batch of `queue` is closed: if it took the records without a key, another partition does from now on."""
+        if queue is self.sticky:
+            self.sticky = self.queues[(queue.index + 1) % self.count]
+
+    def grow(self, accumulator: Accumulator, name: str, count: int) -> None:
+        """Take up partitions that were added (trap 118: keys move)."""
+        self.queues += [PartitionQueue(accumulator, name, index) for index in range(self.count, count)]
+        self.count = count
+        self.keys.clear()
+
+
+class Accumulator:
+    """All topics of a producer. Users append from any thread; the sender drains and completes.
+
+    Every method takes the one lock itself and never waits; what has to wait (for room, for metadata, for a batch) is told
+    by a return value, and done by the flows of `core.producer`.
+    """
+
+    def __init__(self, net: Net, options: ProducerOptions, handle: type[Any]) -> None:
+        self.net = net
+        self._lock = net.lock()
+        self._now = net.now
+        self._wall = net.wall_clock
+        self._handle = handle
+        self._new_handle = tuple.__new__
+        self._batch_size = options["batch_size"]
+        self._max_record = options["max_request_size"]
+        self._linger = options["linger_ms"] / 1000
+        self._patience = options["delivery_timeout_ms"] / 1000
+        self.hash_key = key_partitioner(options["partitioner"])
+        self.custom = None if isinstance(options["partitioner"], str) else options["partitioner"]
+        self._topics: dict[str, TopicQueue] = {}
+        self._active: dict[PartitionQueue, None] = {}
+        self._incomplete: dict[Batch, None] = {}
+        self._free = options["buffer_memory"]
+        self._budget = options["buffer_memory"]
+        self._room_waiters: dict[Signal, None] = {}
+        self._flushing = 0
+        self._closed: KafkaError | None = None
+        self._numbers = 0
+        self._accepted = 0
+        """Records in batches that are not open any more."""
+        self._acknowledged = 0
+        self._failed = 0
+        self._wake_at = NEVER
+        """When the sender comes again by itself; appends that cannot wait so long wake it."""
+        self.signal = net.signal()
+        """The sender's."""
+        self.finished_callbacks: deque[Batch] = deque()
+        """Batches that are done and have callbacks to run."""
+        self.callback_signal = net.signal()
+
+    # ---- users: any thread
+
+    def append(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Iterable[Header] | None = None,
+        on_delivery: DeliveryCallback | None = None,
+    ) -> Any:
+        """Accept one record; returns its handle, or None if the topic's metadata or room in the buffer must be waited for.
+
+        An interrupt leaves the record accepted or not, nothing between: the record is encoded first, then come plain
+        stores, and the one call that adds it is the last.
+        """
+        with self._lock:
+            queues = self._topics.get(topic)
+            if queues is None or self._closed is not None:
+                return self._refuse()
+            if key is None and partition is None and queues.custom is None:
+                queue = queues.sticky
+            else:
+                queue = queues.choose(topic, key, partition)
+            batch = queue.open
+            while True:
+                count = batch.count
+                delta = VARINTS[count]
+                if timestamp is not None:
+                    stamp = batch.note_delta(timestamp - batch.base_timestamp)
+                elif self._wall() >= batch.tick:
+                    stamp = batch.restamp(self._wall())
+                else:
+                    stamp = batch.stamp
+                if key is None and headers is None and value is not None:
+                    before, between = PLAIN_ENDS[len(stamp) + len(delta)][len(value)]
+                    record = before + stamp + delta + between + value + b"\0"
+                else:
+                    record = encode_record(count, batch.stamps[-1][1], key, value, headers)
+                room = batch.room - len(record)
+                if room >= 0:
+                    break
+                found = self._with_room(topic, queues, queue, batch, len(record))
+                if found is None:
+                    return None
+                batch = found
+            handle = self._new_handle(self._handle, (batch, count))
+            if on_delivery is not None:
+                self._call_back(batch, count, on_delivery)
+            batch.room = room
+            batch.count = count + 1
+            batch.add(record)
+            return handle
+
+    def append_columns(self, topic: str, columns: Columns, start: int, partition: int | None) -> Run | None:
+        """Accept as many rows from `start` on as fit into one batch; None as in `append`.
+
+        Without a partition the rows go where records without a key go.
+        """
+        with self._lock:
+            queues = self._topics.get(topic)
+            if queues is None or self._closed is not None:
+                self._refuse()
+                return None
+            queue = queues.sticky if partition is None else queues.choose(topic, None, partition)
+            batch = queue.open
+            while batch.room < columns.size(start):
+                found = self._with_room(topic, queues, queue, batch, columns.size(start))
+                if found is None:
+                    return None
+                batch = found
+            end = columns.fitting(start, batch.room)
+            at = batch.count
+            parts = encode_columns(
+                columns.values[start:end],
+                None if columns.keys is None else columns.keys[start:end],
+                batch.stamp_rows(
+                    None if columns.timestamps is None else columns.timestamps[start:end], end - start, self._wall()
+                ),
+                None if columns.headers is None else columns.headers[start:end],
+                base_timestamp=batch.base_timestamp,
+                first_delta=at,
+            )
+            batch.room -= sum(map(len, parts))
+            batch.count = at + end - start
+            batch.parts.extend(parts)
+            return Run(batch, at, start, end)
+
+    def partitions_of(self, topic: str, keys: Sequence[bytes | None]) -> list[int | None]:
+        """The partition of every key, None where the record may go anywhere. The topic must be known."""
+        with self._lock:
+            return [self._topics[topic].partition(key) for key in keys]
+
+    def knows(self, topic: str) -> bool:
+        """Whether the topic was added; raises why nothing is accepted any more."""
+        with self._lock:
+            self._refuse()
+            return topic in self._topics
+
+    def add_topic(self, name: str, partitions: int, start: int) -> None:
+        """Make the topic known; records without a key start with partition `start`, modulo how many there are."""
+        with self._lock:
+            if name not in self._topics:
+                self._topics[name] = TopicQueue(self, name, partitions, start)
+
+    def grow_topic(self, name: str, partitions: int) -> None:
+        """The topic has more partitions than before."""
+        with self._lock:
+            known = self._topics.get(name)
+            if known is not None and partitions > known.count:
+                known.grow(self, name, partitions)
+
+    def wait_for_room(self, signal: Signal) -> bool:
+        """True if there is room; otherwise the signal will be set when there may be."""
+        with self._lock:
+            if self._free >= GRANT or self._closed is not None or not self._incomplete:
+                return True
+            self._room_waiters[signal] = None
+            self._wake()
+            return False
+
+    def watch(self, batch: Batch, signal: Signal) -> bool:
+        """True if the batch is done; otherwise the signal will be set when it is."""
+        with self._lock:
+            if not batch.done:
+                batch.waiters[signal] = None
+            return batch.done
+
+    def forget(self, signal: Signal, batch: Batch | None = None) -> None:
+        """Take back what a signal was registered for."""
+        with self._lock:
+            self._room_waiters.pop(signal, None)
+            if batch is not None:
+                batch.waiters.pop(signal, None)
+
+    def start_flush(self) -> list[Batch]:
+        """Send open batches without waiting for their linger time, until `end_flush`; returns what is not done yet."""
+        with self._lock:
+            self._flushing += 1
+            self._wake()
+            return [batch for batch in self._incomplete if batch.count]
+
+    def end_flush(self) -> None:
+        with self._lock:
+            self._flushing -= 1
+
+    def counts(self) -> Counts:
+        """What became of every record so far."""
+        with self._lock:
+            queued = sum(batch.count for batch in self._incomplete)
+            accepted = self._accepted + sum(queue.open.count for queue in self._active)
+            return Counts(accepted, self._acknowledged, self._failed, queued)
+
+    def close(self, error: KafkaError) -> None:
+        """Accept nothing more: `append` raises `error` from now on. What is queued is still sent."""
+        with self._lock:
+            if self._closed is None:
+                self._closed = error
+            waiting = self._take_room_waiters()
+            self._wake()
+        for signal in waiting:
+            signal.set()
+
+    # ---- the sender
+
+    def drain(self, now: float, room: dict[int, int], leader_of: Callable[[str, int], int | None]) -> Drained:
+        """Take at most one batch of each partition whose leader's node id is in `room`, which is how many bytes its
+        request may have (trap 27); batches that have expired come too.
+        """
+        taken: dict[int, list[Batch]] = {}
+        expired: list[Batch] = []
+        due = NEVER
+        leaderless = False
+        with self._lock:
+            hurry = self._flushing > 0 or self._closed is not None or bool(self._room_waiters)
+            for queue in list(self._active):
+                expired += self._take_expired(queue, now)
+                if not queue.ready and queue.open is CLOSED:
+                    if not queue.in_flight:
+                        del self._active[queue]
+                    continue
+                batch = self._head(queue)
+                ready_at = self._ready_at(queue, hurry)
+                node = leader_of(queue.topic, queue.index)
+                if ready_at <= now and node in room and (node not in taken or batch.size <= room[node]):
+                    room[node] -= batch.size
+                    taken.setdefault(node, []).append(self._take(queue))
+                else:
+                    leaderless = leaderless or node is None
+                    due = min(due, batch.expires, ready_at if ready_at > now else NEVER)
+            self._wake_at = NEVER if taken else due
+            return Drained(taken, expired, leaderless, due, not any(batch.count for batch in self._incomplete))
+
+    def nodes(self, leader_of: Callable[[str, int], int | None]) -> set[int]:
+        """The brokers that something is queued for."""
+        with self._lock:
+            leaders = {leader_of(queue.topic, queue.index) for queue in self._active}
+        return {node for node in leaders if node is not None}
+
+    def assign_sequence(self, batch: Batch, producer: tuple[int, int]) -> None:
+        """Give a batch its place in the sequence of its partition, once (trap 28: it wraps from 2^31-1 to 0)."""
+        queue = batch.queue
+        if batch.sequence == NO_SEQUENCE:
+            batch.producer = producer
+            batch.sequence = queue.next_sequence
+            queue.next_sequence = (queue.next_sequence + batch.count) & SEQUENCE_MASK
+
+    def restart_sequences(self) -> None:
+        """A new producer id or epoch: every partition counts from 0, and queued batches are numbered anew (trap 66)."""
+        with self._lock:
+            for topic in self._topics.values():
+                for queue in topic.queues:
+                    queue.next_sequence = 0
+                    for batch in queue.ready:
+                        batch.unseal()
+                        batch.sequence = NO_SEQUENCE
+
+    def complete(self, batch: Batch, error: KafkaError | None = None, offset: int | None = None, log_time: int = -1) -> None:
+        """A batch that was taken is written, or given up with `error`."""
+        with self._lock:
+            self._leave_flight(batch)
+            signals = self._finish(batch, error, offset, log_time)
+        for signal in signals:
+            signal.set()
+
+    def retry(self, batch: Batch, at: float) -> None:
+        """Queue a batch that was taken for another attempt, not before `at`."""
+        with self._lock:
+            queue = self._leave_flight(batch)
+            queue.put_back(batch)
+            queue.retry_at = at
+            queue.recovering = True
+            self._active[queue] = None
+
+    def split(self, batch: Batch) -> None:
+        """Queue the two halves of a batch that was taken in its place."""
+        with self._lock:
+            queue = self._leave_flight(batch)
+            first, second = batch.split()
+            batch.children = [(0, first), (first.count, second)]
+            first.granted, second.granted = batch.granted, 0
+            for half in (second, first):
+                half.parent = batch
+                queue.put_back(half)
+                self._incomplete[half] = None
+            del self._incomplete[batch]
+            queue.recovering = True
+            self._active[queue] = None
+
+    def fail_all(self, error: KafkaError) -> None:
+        """Give up everything that is queued; nothing may be in flight any more."""
+        with self._lock:
+            signals = []
+            for queue in list(self._active):
+                if queue.open is not CLOSED:
+                    self._roll(queue)
+                while queue.ready:
+                    signals += self._finish(queue.ready.popleft(), error, None, -1)
+            self._active.clear()
+        for signal in signals:
+            signal.set()
+
+    # ---- with the lock held
+
+    def _refuse(self) -> None:
+        if self._closed is not None:
+            raise self._closed
+
+    def _with_room(self, topic: str, queues: TopicQueue, queue: PartitionQueue, batch: Batch, size: int) -> Batch | None:
+        """The open batch that has room for `size` more bytes, which may be a new one or one with a larger grant."""
+        if size > self._max_record:
+            raise MessageTooLargeError(
+                ErrorCode.MESSAGE_TOO_LARGE,
+                f"a record of {size} bytes for topic {topic!r}: max_request_size is {self._max_record} bytes",
+            )
+        if batch is not CLOSED and batch.granted - batch.room + size > self._batch_size and batch.count:
+            self._roll(queue)
+            if queue is queues.sticky:
+                queues.move_on(queue)
+                queue = queues.sticky
+            batch = queue.open
+        need = max(size - max(batch.room, 0), min(GRANT, self._batch_size))
+        if need > self._free and (self._free < self._budget or self._incomplete):
+            return None
+        self._free -= need
+        if batch is not CLOSED:
+            batch.granted += need
+            batch.room += need
+            return batch
+        return self._open(queue, need)
+
+    def _open(self, queue: PartitionQueue, granted: int) -> Batch:
+        now = self._now()
+        self._numbers += 1
+        batch = Batch(queue, self._numbers, self._wall(), now + self._linger, now + self._patience, granted)
+        queue.open = batch
+        self._active[queue] = None
+        self._incomplete[batch] = None
+        if batch.due < self._wake_at:
+            self._wake()
+        return batch
+
+    def _roll(self, queue: PartitionQueue) -> None:
+        batch = queue.open
+        queue.open = CLOSED
+        self._free += batch.room
+        batch.granted -= batch.room
+        batch.room = 0
+        self._accepted += batch.count
+        queue.ready.append(batch)
+        if self._wake_at > -NEVER:
+            self._wake()
+
+    def _wake(self) -> None:
+        self._wake_at = -NEVER
+        self.signal.set()
+
+    def _call_back(self, batch: Batch, index: int, callback: DeliveryCallback) -> None:
+        if batch.callbacks is None:
+            batch.callbacks = []
+        batch.callbacks.append((index, callback))
+
+    def _take_expired(self, queue: PartitionQueue, now: float) -> list[Batch]:
+        if queue.open.expires <= now and queue.open is not CLOSED:
+            self._roll(queue)
+        expired = []
+        while queue.ready and queue.ready[0].expires <= now:
+            expired.append(queue.ready.popleft())
+            queue.in_flight += 1
+        return expired
+
+    def _head(self, queue: PartitionQueue) -> Batch:
+        return queue.ready[0] if queue.ready else queue.open
+
+    def _ready_at(self, queue: PartitionQueue, hurry: bool) -> float:
+        """When the next batch of a partition may leave; NEVER while those in flight must come back first."""
+        if queue.recovering:
+            if queue.in_flight:
+                return NEVER
+            queue.recovering = False
+        if not queue.ready and not queue.open.count:
+            return NEVER  # an interrupt came between opening it and the first record
+        if queue.retry_at > 0.0:
+            return queue.retry_at
+        return 0.0 if queue.ready or hurry else queue.open.due
+
+    def _take(self, queue: PartitionQueue) -> Batch:
+        queue.retry_at = 0.0
+        if not queue.ready:
+            self._roll(queue)
+            self._topics[queue.topic].move_on(queue)
+        queue.in_flight += 1
+        # To the end: where requests are full, the other partitions come first next time.
+        del self._active[queue]
+        self._active[queue] = None
+        return queue.ready.popleft()
+
+    def _leave_flight(self, batch: Batch) -> PartitionQueue:
+        queue = batch.queue
+        queue.in_flight -= 1
+        return queue
+
+    def _finish(self, batch: Batch, error: KafkaError | None, offset: int | None, log_time: int) -> list[Signal]:
+        """The batch is done; returns the signals to set, after the lock."""
+        batch.error = error
+        batch.base_offset = offset
+        batch.log_append_time = log_time
+        if error is None:
+            self._acknowledged += batch.count
+        else:
+            self._failed += batch.count
+        self._free += batch.granted
+        self._incomplete.pop(batch, None)
+        batch.parts, batch.wire = [], None
+        signals = self._take_room_waiters()
+        done: Batch | None = batch
+        while done is not None:
+            done.done = True
+            signals += done.waiters
+            done.waiters.clear()
+            if done.callbacks is not None:
+                self.finished_callbacks.append(done)
+                signals.append(self.callback_signal)
+            parent = done.parent
+            done = parent if parent is not None and all(child.done for _, child in parent.children or ()) else None
+        return signals
+
+    def _take_room_waiters(self) -> list[Signal]:
+        waiting = list(self._room_waiters)
+        self._room_waiters.clear()
+        return waiting

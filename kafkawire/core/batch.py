@@ -1,0 +1,216 @@
+"""Records on their way to one partition, from the first `send()` to the acknowledgement."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from kafkawire.errors import KafkaError
+from kafkawire.message import Message, RecordMetadata
+from kafkawire.net.base import Signal
+from kafkawire.protocol.compression import Codec
+from kafkawire.protocol.records import (
+    VARINTS,
+    decode_columns,
+    encode_columns,
+    encode_message_set,
+    messages,
+    read_batches,
+    seal_batch,
+)
+
+if TYPE_CHECKING:
+    from kafkawire.core.accumulator import Accumulator
+
+__all__ = ["Batch", "DeliveryCallback", "PartitionQueue"]
+
+DeliveryCallback = Callable[["RecordMetadata | None", "KafkaError | None"], Any]
+"""Called with (metadata, None) for a record that was written, (None, error) for one that was not."""
+
+NO_SEQUENCE = -1
+
+
+class PartitionQueue:
+    """What waits for one partition: the open batch, full ones in order, and how many are in flight."""
+
+    __slots__ = ("accumulator", "in_flight", "index", "next_sequence", "open", "ready", "recovering", "retry_at", "topic")
+
+    def __init__(self, accumulator: Accumulator, topic: str, index: int) -> None:
+        self.accumulator = accumulator
+        self.topic = topic
+        self.index = index
+        self.open: Batch = CLOSED
+        self.ready: deque[Batch] = deque()
+        self.in_flight = 0
+        self.recovering = False
+        """A batch has failed and will be sent again: nothing else leaves before those in flight are back (trap 62)."""
+        self.retry_at = 0.0
+        self.next_sequence = 0
+
+    def put_back(self, batch: Batch) -> None:
+        """Queue a batch for another attempt, before everything that was accepted after it."""
+        at = 0
+        while at < len(self.ready) and self.ready[at].number < batch.number:
+            at += 1
+        self.ready.insert(at, batch)
+
+
+class Batch:
+    """Records of one partition: open while they are added, then sealed into bytes, at last done.
+
+    The fields up to `tick` belong to the hot path of `Accumulator.append`.
+    """
+
+    __slots__ = (
+        "add", "attempts", "base_offset", "base_timestamp", "callbacks", "children", "count", "done", "due", "error",
+        "expires", "granted", "log_append_time", "max_delta", "number", "parent", "parts", "producer", "queue", "room", "sequence",
+        "stamp", "stamps", "tick", "waiters", "wire", "wire_magic",
+    )  # fmt: skip
+
+    def __init__(self, queue: PartitionQueue, number: int, wall: float, due: float, expires: float, granted: int) -> None:
+        self.parts: list[Any] = []
+        self.add = self.parts.append
+        self.room = granted
+        self.count = 0
+        self.base_timestamp = int(wall * 1000)
+        self.stamp = b"\0"
+        """The timestamp delta of records that name no time, as a varint; good until the wall clock reaches `tick`."""
+        self.tick = (self.base_timestamp + 1) / 1000
+        self.stamps: list[tuple[int, int]] = [(0, 0)]
+        """(index, delta): from that record on the timestamp is that many ms after the base."""
+        self.max_delta = 0
+        self.queue = queue
+        self.number = number
+        self.due = due
+        self.expires = expires
+        self.granted = granted
+        self.attempts = 0
+        self.sequence = NO_SEQUENCE
+        self.producer = (-1, -1)
+        self.wire: bytes | bytearray | None = None
+        self.wire_magic = 2
+        self.base_offset: int | None = None
+        self.log_append_time = -1
+        self.error: KafkaError | None = None
+        self.done = False
+        self.parent: Batch | None = None
+        self.children: list[tuple[int, Batch]] | None = None
+        self.callbacks: list[tuple[int, DeliveryCallback]] | None = None
+        self.waiters: dict[Signal, None] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes of its records, or of what is sent once it is sealed."""
+        return self.granted - self.room if self.wire is None else len(self.wire)
+
+    def restamp(self, wall: float) -> bytes:
+        """Bring `stamp` up to the wall clock, which may also have gone back."""
+        delta = int(wall * 1000) - self.base_timestamp
+        self.tick = (self.base_timestamp + delta + 1) / 1000
+        return self.note_delta(delta)
+
+    def note_delta(self, delta: int) -> bytes:
+        """The next record is `delta` ms after the base timestamp; returns the delta as a varint."""
+        self.stamp = VARINTS[delta]
+        self.stamps.append((self.count, delta))
+        self.max_delta = max(self.max_delta, delta)
+        return self.stamp
+
+    def stamp_rows(self, timestamps: Sequence[int] | None, count: int, wall: float) -> Sequence[int] | None:
+        """The timestamps (ms) of the next `count` rows, the wall clock's where none are given; None: all have the base's."""
+        if timestamps is None:
+            self.restamp(wall)
+            delta = self.stamps[-1][1]
+            return [self.base_timestamp + delta] * count if delta else None
+        deltas = [timestamp - self.base_timestamp for timestamp in timestamps]
+        self.stamps.extend(enumerate(deltas, self.count))
+        self.max_delta = max(self.max_delta, *deltas)
+        return timestamps
+
+    def seal(self, magic: int, codec: Codec, level: int | None) -> None:
+        """Make the bytes that are sent, once: retries send the same (trap 61). Older brokers get older formats.
+
+        Raises EncodeError or MissingDependencyError.
+        """
+        if self.wire is not None and self.wire_magic == magic:
+            return
+        if self.wire is None:
+            self.wire = seal_batch(
+                self.parts,
+                count=self.count,
+                base_timestamp=self.base_timestamp,
+                max_timestamp=self.base_timestamp + self.max_delta,
+                codec=codec if magic == 2 else Codec.NONE,
+                level=level,
+                producer_id=self.producer[0],
+                producer_epoch=self.producer[1],
+                base_sequence=self.sequence,
+            )
+        if magic < 2:
+            records = ((m.key, m.value, m.timestamp) for m in self._records())
+            self.wire = encode_message_set(magic, records, codec=codec, level=level)
+        self.wire_magic = magic
+        self.parts = []
+
+    def unseal(self) -> None:
+        """Go back to loose records, for a leader of another format or a new producer id."""
+        if self.wire is not None:
+            self._load(self._records())
+            self.wire = None
+
+    def split(self) -> list[Batch]:
+        """Two halves for a broker that finds the whole too large (trap 60); they share the sequences of the whole (66)."""
+        records = self._records()
+        middle = len(records) // 2
+        halves = []
+        for start, part in ((0, records[:middle]), (middle, records[middle:])):
+            half = Batch(self.queue, self.number, 0.0, self.due, self.expires, 0)
+            half.base_timestamp = self.base_timestamp
+            half._load(part)
+            if self.sequence != NO_SEQUENCE:
+                half.producer = self.producer
+                half.sequence = (self.sequence + start) & 0x7FFFFFFF
+            halves.append(half)
+        return halves
+
+    def outcome(self, index: int) -> RecordMetadata:
+        """Where record `index` was written; raises why it was not. Only once `done`."""
+        if self.children is not None:
+            at = bisect_right(self.children, index, key=lambda child: child[0]) - 1
+            start, child = self.children[at]
+            return child.outcome(index - start)
+        if self.error is not None:
+            raise self.error
+        offset = None if self.base_offset is None else self.base_offset + index
+        if self.log_append_time >= 0:
+            timestamp = self.log_append_time
+        else:
+            timestamp = self.base_timestamp + self.stamps[bisect_right(self.stamps, index, key=lambda s: s[0]) - 1][1]
+        return RecordMetadata(self.queue.topic, self.queue.index, offset, timestamp)
+
+    def _load(self, records: list[Message]) -> None:
+        stamps = [self.base_timestamp if m.timestamp is None else m.timestamp for m in records]
+        self.parts = list(
+            encode_columns(
+                [m.value for m in records],
+                [m.key for m in records],
+                stamps,
+                [m.headers for m in records],
+                base_timestamp=self.base_timestamp,
+            )
+        )
+        self.count = len(records)
+        self.stamps = [(index, stamp - self.base_timestamp) for index, stamp in enumerate(stamps)]
+        self.max_delta = max(stamps) - self.base_timestamp
+
+    def _records(self) -> list[Message]:
+        wire = self.wire
+        if wire is None:
+            wire = seal_batch(self.parts, count=self.count, base_timestamp=self.base_timestamp, max_timestamp=0)
+        return messages(decode_columns(list(read_batches(wire, check_crcs=False)), limit=1 << 31), "", 0)
+
+
+CLOSED = Batch(cast(PartitionQueue, None), -1, 0.0, 0.0, 0.0, -(1 << 62))
+"""What stands in the place of an open batch where there is none: no record fits."""

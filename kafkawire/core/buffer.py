@@ -1,0 +1,104 @@
+"""What was fetched and not handed out yet.
+
+An interrupt may come between any two calls, and must not lose a record: so what a consumer has is one immutable object, and
+handing out or adding records is one store that replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkawire.core.partition import PartitionState
+from kafkawire.message import Message
+from kafkawire.protocol.records import RecordBatch, RecordColumns, decode_columns, messages
+
+__all__ = ["Buffer", "Segment"]
+
+Decoder = Callable[[list[Message]], list[Message]]
+
+
+class Segment:
+    """Some batches of one partition, decoded when the first of their records is asked for."""
+
+    __slots__ = ("_batches", "_columns", "_messages", "epoch", "next_offset", "size", "start", "state")
+
+    def __init__(self, state: PartitionState, start: int, batches: list[RecordBatch]) -> None:
+        self.state = state
+        self.epoch = state.epoch
+        self.start = start
+        self.next_offset = batches[-1].next_offset
+        self.size = sum(batch.size for batch in batches)
+        self._batches = batches
+        self._columns: RecordColumns | None = None
+        self._messages: list[Message] | None = None
+
+    @property
+    def stale(self) -> bool:
+        """Whether the partition has been sought, paused or taken away since."""
+        return self.epoch != self.state.epoch
+
+    def columns(self) -> RecordColumns:
+        """The records from `start` on; a batch may begin before it (trap 40). Raises CorruptRecordsError."""
+        columns = self._columns
+        if columns is None:
+            # Control batches hold markers, not records (trap 79).
+            columns = decode_columns([batch for batch in self._batches if not batch.is_control])
+            if columns.count and columns.offsets[0] < self.start:
+                columns = columns.slice(columns.index_of(self.start), columns.count)
+            self._columns = columns
+        return columns
+
+    def messages(self) -> list[Message]:
+        """The same as objects."""
+        made = self._messages
+        if made is None:
+            made = self._messages = messages(self.columns(), *self.state.tp)
+        return made
+
+    def position(self, row: int) -> int:
+        """The offset to go on at when the rows before `row` have been handed out."""
+        if row == 0:
+            return self.start
+        columns = self.columns()
+        return int(columns.offsets[row]) if row < columns.count else self.next_offset
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Segments in the order in which they are handed out, from row `row` of the first on."""
+
+    segments: tuple[Segment, ...] = ()
+    row: int = 0
+    last_applied: Any = None
+    """The request whose answer was added last: an interrupted caller must not add it again."""
+    ends: dict[PartitionState, int] = field(default_factory=dict)
+    """Where the next fetch of a partition starts that has segments here."""
+
+    def add(self, segments: Iterable[Segment], applied: Any) -> Buffer:
+        """With what the answer to `applied` brought."""
+        kept = tuple(segment for segment in self.segments if not segment.stale)
+        row = self.row if kept and kept[0] is self.segments[0] else 0
+        return Buffer.of((*kept, *segments), row, applied)
+
+    def after(self, index: int, row: int) -> Buffer:
+        """What is left when everything before row `row` of segment `index` has been handed out."""
+        return Buffer.of(self.segments[index:], row, self.last_applied)
+
+    @staticmethod
+    def of(segments: tuple[Segment, ...], row: int, applied: Any) -> Buffer:
+        return Buffer(segments, row, applied, {segment.state: segment.next_offset for segment in segments if not segment.stale})
+
+    def size(self) -> int:
+        """Bytes that are held."""
+        return sum(segment.size for segment in self.segments)
+
+    def position(self, state: PartitionState) -> int | None:
+        """The next offset of a partition to be handed out."""
+        row = self.row
+        for segment in self.segments:
+            if segment.state is state and not segment.stale:
+                return segment.position(row)
+            row = 0
+        return state.position

@@ -1,0 +1,347 @@
+"""One cluster as a client sees it: its metadata, a link for each (broker, purpose), and requests that find their broker."""
+
+from __future__ import annotations
+
+import logging
+import random
+from enum import Enum
+from typing import Any
+
+from kafkawire.config import ConnectionOptions, parse_servers, tls_options
+from kafkawire.core.backoff import Backoff
+from kafkawire.core.broker import Address, BrokerLink, Dialer
+from kafkawire.core.flight import Flight
+from kafkawire.core.metadata import Snapshot, Topic, merge
+from kafkawire.errors import (
+    BootstrapError,
+    BrokerError,
+    ClosedError,
+    ConfigurationError,
+    ErrorCode,
+    KafkaError,
+    NetworkError,
+    NotKafkaError,
+    TimedOut,
+    UnknownTopicError,
+    broker_error,
+)
+from kafkawire.net.base import Net, Signal
+from kafkawire.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from kafkawire.protocol.schema import Request
+
+__all__ = ["Client", "Purpose"]
+
+log = logging.getLogger("kafkawire.connection")
+
+
+class Purpose(Enum):
+    """What a link is for. A broker answers a connection in order, so what may wait long has links of its own."""
+
+    CONTROL = "control"
+    PRODUCE = "produce"
+    FETCH = "fetch"
+
+
+class Slot:
+    """The place of one link: the link while it is up, and how connecting has gone."""
+
+    def __init__(self, client: Client, node_id: int, purpose: Purpose) -> None:
+        self.node_id = node_id
+        self.link: BrokerLink | None = None
+        self.error: KafkaError | None = None
+        self.failures = 0
+        self.retry_at = 0.0
+        self.flight = Flight(client.net, self._connect, f"kafkawire-connect-{node_id}-{purpose.value}")
+        self._client = client
+
+    def usable(self, address: Address) -> BrokerLink | None:
+        """The link if it is up and still leads to where the broker is (trap 110: ids move to new addresses)."""
+        link = self.link
+        if link is None:
+            return None
+        if link.link.error is None and link.address == address:
+            return link
+        link.link.close()
+        self.link = None
+        return None
+
+    async def _connect(self) -> None:
+        client = self._client
+        try:
+            address = client.address(self.node_id)
+            if self.usable(address) is not None:
+                return
+            link = await client.dialer.open(address, client.net.now() + client.setup_timeout)
+        except KafkaError as error:
+            self.failures += 1
+            self.error = error
+            self.retry_at = client.net.now() + client.reconnect_backoff.delay(self.failures)
+            (log.warning if self.failures == 1 else log.debug)("broker %s: %s", self.node_id, error)
+            return
+        self.failures = 0
+        self.error = None
+        self.link = link
+        if client.closed:
+            link.link.close()
+
+
+class Client:
+    """What a Connection, a Producer and a Consumer share. Any thread may call it."""
+
+    def __init__(self, net: Net, options: ConnectionOptions) -> None:
+        self.net = net
+        self.options = options
+        self.closed = False
+        self.snapshot = Snapshot()
+        self.dialer = Dialer(net, options, tls_options(options))
+        self.setup_timeout = 3 * options["socket_connection_setup_timeout_ms"] / 1000
+        self.reconnect_backoff = Backoff(options["reconnect_backoff_ms"], options["reconnect_backoff_max_ms"])
+        self.retry_backoff = Backoff(options["retry_backoff_ms"], options["retry_backoff_max_ms"])
+        servers = parse_servers(options["bootstrap_servers"])
+        # Bootstrap servers have no node id yet: negative ones, so that both kinds share one table (trap 110).
+        self._bootstrap = {-1 - i: Address(host, port) for i, (host, port) in enumerate(servers)}
+        self._slots: dict[tuple[int, Purpose], Slot] = {}
+        self._lock = net.lock()
+        self._wanted: dict[str, bool] = {}
+        self._want_all = False
+        self._topic_errors: dict[str, ErrorCode | None] = {}
+        self._refresh_error: KafkaError | None = None
+        self._refresh_failures = 0
+        self._refreshed = 0
+        self._refresh = Flight(net, self._refresh_metadata, "kafkawire-metadata")
+
+    # ---- links
+
+    def address(self, node_id: int) -> Address:
+        """Where a broker is; bootstrap servers have negative ids. Raises NetworkError if the cluster no longer lists it."""
+        if node_id < 0:
+            return self._bootstrap[node_id]
+        broker = self.snapshot.brokers.get(node_id)
+        if broker is None:
+            raise NetworkError(f"broker {node_id} is not in the cluster: known are {sorted(self.snapshot.brokers)}")
+        return Address(broker.host, broker.port)
+
+    def slot(self, node_id: int, purpose: Purpose) -> Slot:
+        """The place of the link to a broker for a purpose."""
+        key = (node_id, purpose)
+        slot = self._slots.get(key)
+        if slot is None:
+            with self._lock:
+                slot = self._slots.setdefault(key, Slot(self, node_id, purpose))
+        return slot
+
+    def link_or_connect(self, node_id: int, purpose: Purpose, signal: Signal) -> BrokerLink | float:
+        """The link if it is up. Otherwise connecting starts, unless it is too early to try again, and the answer is the
+        time at which to look again; `signal` is set when the connect has ended.
+        """
+        self.check_open()
+        slot = self.slot(node_id, purpose)
+        link = slot.usable(self.address(node_id))
+        if link is not None:
+            return link
+        now = self.net.now()
+        if now >= slot.retry_at:
+            slot.flight.start(signal)
+            return now + self.setup_timeout
+        return slot.retry_at
+
+    async def link(self, node_id: int, purpose: Purpose, deadline: float) -> BrokerLink:
+        """The link to a broker, connecting if need be: one attempt. Raises NetworkError or TimedOut."""
+        slot = self.slot(node_id, purpose)
+        while True:
+            self.check_open()
+            link = slot.usable(self.address(node_id))
+            if link is not None:
+                return link
+            pause = slot.retry_at - self.net.now()
+            if pause > 0:
+                await self.net.wait(self.net.signal(), min(deadline, slot.retry_at))
+            attempts = slot.failures
+            if not await slot.flight.join(deadline):
+                raise TimedOut(f"no connection to {self.address(node_id)} in the time given")
+            if slot.failures > attempts and slot.error is not None:
+                raise slot.error
+
+    async def call(
+        self,
+        node_id: int,
+        message: Request,
+        deadline: float,
+        *,
+        purpose: Purpose = Purpose.CONTROL,
+        highest: int | None = None,
+    ) -> Any:
+        """One request to one broker, without retries. Raises NetworkError, TimedOut, DecodeError, UnsupportedVersionError."""
+        link = await self.link(node_id, purpose, deadline)
+        patience = self.net.now() + self.options["request_timeout_ms"] / 1000
+        try:
+            return await link.call(self.net, message, min(deadline, patience), highest)
+        except TimedOut as error:
+            name, seconds = type(message).name, self.options["request_timeout_ms"] / 1000
+            late = f"in {seconds:g} s" if patience <= deadline else "in the time given"
+            raise type(error)(f"{link.address} did not answer {name} {late}") from None
+
+    def any_broker(self) -> int:
+        """A broker to ask what every broker knows: connected ones first, then known ones, then the bootstrap servers."""
+        known = list(self.snapshot.brokers) or list(self._bootstrap)
+        up = [node for node in known if (slot := self._slots.get((node, Purpose.CONTROL))) and slot.link is not None]
+        return random.choice(up or known)
+
+    # ---- metadata
+
+    def want(self, topic: str, *, create: bool) -> None:
+        """Keep the metadata of a topic; with `create` the broker may create it when asked."""
+        if not topic:
+            raise ConfigurationError("a topic name cannot be empty")
+        self._wanted[topic] = create or self._wanted.get(topic, False)
+
+    def start_refresh(self, signal: Signal) -> None:
+        """Ask for metadata, unless that is under way; `signal` is set when the answer is in."""
+        self._refresh.start(signal)
+
+    async def refresh(self, deadline: float, *, all_topics: bool = False) -> None:
+        """Ask for metadata and wait for it. Raises BootstrapError, another NetworkError, or TimedOut."""
+        self._want_all = self._want_all or all_topics
+        start = self._refreshed
+        while self._refreshed == start or (all_topics and self._want_all):
+            self.check_open()
+            if not await self._refresh.join(deadline) or self._is_final(self._refresh_error):
+                raise self._no_metadata()
+            if self._refresh_error is not None:
+                await self.net.wait(self.net.signal(), min(deadline, self._retry_time()))
+                if self.net.now() >= deadline:
+                    raise self._no_metadata()
+
+    async def topic(self, name: str, deadline: float, *, create: bool = False) -> Topic:
+        """A topic's metadata, once it is there.
+
+        Raises UnknownTopicError at the deadline if the cluster does not have the topic, another BrokerError if it says so
+        for good (authorization, an invalid name), or as `refresh`.
+        """
+        self.want(name, create=create)
+        attempts = 0
+        while True:
+            topic = self.snapshot.topics.get(name)
+            if topic is not None:
+                return topic
+            if self.net.now() >= deadline:
+                raise self._unknown_topic(name)
+            try:
+                await self.refresh(deadline)
+            except BootstrapError:
+                raise
+            except TimedOut:
+                raise self._unknown_topic(name) from None
+            if name in self.snapshot.topics:
+                continue
+            code = self._topic_errors.get(name)
+            if code is not None and not code.retriable:
+                raise broker_error(code, f"topic {name!r}")
+            if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and not create and attempts >= 1:
+                raise self._unknown_topic(name)
+            attempts += 1
+            await self.net.wait(self.net.signal(), min(deadline, self.net.now() + self.retry_backoff.delay(attempts)))
+
+    def stale(self, now: float) -> bool:
+        """Whether metadata is older than metadata_max_age_ms."""
+        return now - self.snapshot.updated_at > self.options["metadata_max_age_ms"] / 1000
+
+    def _retry_time(self) -> float:
+        return self.net.now() + self.retry_backoff.delay(max(1, self._refresh_failures))
+
+    @staticmethod
+    def _is_final(error: KafkaError | None) -> bool:
+        """Whether asking again cannot help: every bootstrap server is something else than a Kafka broker."""
+        return isinstance(error, NotKafkaError | BrokerError)
+
+    def _no_metadata(self) -> KafkaError:
+        error = self._refresh_error
+        return error if error is not None else TimedOut("no metadata from the cluster in the time given")
+
+    def _unknown_topic(self, name: str) -> KafkaError:
+        code = self._topic_errors.get(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        if code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+            return broker_error(code, f"topic {name!r}")
+        brokers = ", ".join(f"{b.host}:{b.port}" for b in self.snapshot.brokers.values())
+        return UnknownTopicError(code, f"topic {name!r} is not on the cluster ({brokers}): create it, or correct the name")
+
+    async def _refresh_metadata(self) -> None:
+        """One round: brokers in turn until one answers."""
+        deadline = self.net.now() + self.options["request_timeout_ms"] / 1000
+        reasons: dict[Address, KafkaError] = {}
+        for node_id in self._metadata_sources():
+            address = self.address(node_id)
+            try:
+                await self._ask_metadata(node_id, deadline)
+            except KafkaError as error:
+                reasons[address] = error
+                continue
+            self._refresh_error = None
+            self._refresh_failures = 0
+            self._refreshed += 1
+            return
+        self._refresh_failures += 1
+        self._refresh_error = _unreachable(reasons)
+
+    def _metadata_sources(self) -> list[int]:
+        up: list[int] = []
+        known: list[int] = []
+        for node in self.snapshot.brokers:
+            slot = self._slots.get((node, Purpose.CONTROL))
+            (up if slot is not None and slot.link is not None else known).append(node)
+        bootstrap = list(self._bootstrap)
+        for group in (up, known, bootstrap):
+            random.shuffle(group)
+        return up + known + bootstrap
+
+    async def _ask_metadata(self, node_id: int, deadline: float) -> None:
+        if self._want_all:
+            await self._ask_for(node_id, None, deadline, create=False)
+            self._want_all = False
+        else:
+            await self._ask_for(node_id, list(self._wanted), deadline, create=False)
+        missing = [name for name, create in self._wanted.items() if create and name not in self.snapshot.topics]
+        if missing:
+            await self._ask_for(node_id, missing, deadline, create=True)
+
+    async def _ask_for(self, node_id: int, names: list[str] | None, deadline: float, *, create: bool) -> None:
+        link = await self.link(node_id, Purpose.CONTROL, deadline)
+        version = link.version(MetadataRequest)
+        topics = None if names is None else [MetadataRequest.Topic(name=name) for name in names]
+        if version == 0 and topics is None:
+            topics = []  # v0 has no null: there an empty list asks for all topics (trap 19)
+        message = MetadataRequest(topics=topics)
+        if version >= 4:
+            message.allow_auto_topic_creation = create
+        response: MetadataResponse = await self.call(node_id, message, deadline)
+        asked = None if names is None or (version == 0 and not names) else frozenset(names)
+        with self._lock:
+            self.snapshot, errors = merge(self.snapshot, response, version, asked, self.net.now())
+            if asked is None:
+                self._topic_errors.clear()
+            else:
+                self._topic_errors.update(dict.fromkeys(asked))
+            self._topic_errors.update(errors)
+
+    # ---- end
+
+    def check_open(self) -> None:
+        """Raise ClosedError after close()."""
+        if self.closed:
+            raise ClosedError("the connection is closed: make a new one")
+
+    def close(self) -> None:
+        """Close every link. Idempotent; connects under way close what they open."""
+        self.closed = True
+        with self._lock:
+            slots = list(self._slots.values())
+        for slot in slots:
+            if slot.link is not None:
+                slot.link.link.close()
+
+
+def _unreachable(reasons: dict[Address, KafkaError]) -> KafkaError:
+    text = "; ".join(f"{address}: {error}" for address, error in reasons.items())
+    if reasons and all(isinstance(error, NotKafkaError) for error in reasons.values()):
+        return NotKafkaError(f"none of the servers is a Kafka broker. {text}")
+    return BootstrapError(f"no broker answered. {text}. Check bootstrap_servers, that the brokers run, and security_protocol")

@@ -1,0 +1,145 @@
+"""Whole columns of records on their way into batches."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from operator import add
+from typing import Any
+
+from kafkawire.errors import ConfigurationError
+from kafkawire.message import Header
+from kafkawire.protocol.records import RECORD_OVERHEAD
+
+__all__ = ["Columns", "arrow_columns"]
+
+ARROW_COLUMNS = {"value", "key", "partition", "timestamp", "headers"}
+
+
+class Columns:
+    """Rows to be sent to one partition, or to whichever partition takes records without a key.
+
+    Raises ConfigurationError where the columns differ in length or hold something else than bytes and None.
+    """
+
+    __slots__ = ("_ends", "headers", "keys", "timestamps", "values")
+
+    def __init__(
+        self,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None] | None = None,
+        timestamps: Sequence[int] | None = None,
+        headers: Sequence[Iterable[Header] | None] | None = None,
+    ) -> None:
+        for name, column in (("keys", keys), ("timestamps", timestamps), ("headers", headers)):
+            if column is not None and len(column) != len(values):
+                raise ConfigurationError(f"{name} has {len(column)} rows, values has {len(values)}: they must be as many")
+        self.values = values
+        self.keys = keys
+        self.timestamps = timestamps
+        self.headers = headers
+        sizes = _sizes("values", values)
+        if keys is not None:
+            sizes = list(map(add, sizes, _sizes("keys", keys)))
+        if headers is not None:
+            sizes = list(map(add, sizes, map(_header_size, headers)))
+        self._ends = list(accumulate(map(RECORD_OVERHEAD.__add__, sizes)))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def size(self, row: int) -> int:
+        """The most bytes that a row can take in a batch."""
+        return self._ends[row] - (self._ends[row - 1] if row else 0)
+
+    def fitting(self, start: int, room: int) -> int:
+        """The end of the rows from `start` on that surely fit into `room` bytes."""
+        return bisect_right(self._ends, (self._ends[start - 1] if start else 0) + room)
+
+    def take(self, rows: Sequence[int]) -> Columns:
+        """Some of the rows, in the order given."""
+        pick = rows.__iter__
+        return Columns(
+            [self.values[i] for i in pick()],
+            None if self.keys is None else [self.keys[i] for i in pick()],
+            None if self.timestamps is None else [self.timestamps[i] for i in pick()],
+            None if self.headers is None else [self.headers[i] for i in pick()],
+        )
+
+
+def _sizes(name: str, column: Sequence[bytes | None]) -> list[int]:
+    kinds = set(map(type, column))
+    if not kinds <= {bytes, bytearray, memoryview, type(None)}:
+        wrong = ", ".join(sorted(kind.__name__ for kind in kinds - {bytes, bytearray, memoryview, type(None)}))
+        raise ConfigurationError(f"{name} must be bytes or None, not {wrong}: encode them, or give the producer a serializer")
+    if type(None) in kinds:
+        return [0 if item is None else len(item) for item in column]
+    return list(map(len, column))  # type: ignore[arg-type]
+
+
+def _header_size(headers: Iterable[Header] | None) -> int:
+    # Names are counted as if every character took four bytes of UTF-8; the lengths of name and value take at most ten.
+    return sum(10 + 4 * len(name) + len(value or b"") for name, value in headers or ())
+
+
+def arrow_columns(table: Any) -> Iterator[tuple[int | None, Sequence[int], Columns]]:
+    """(partition, row numbers, columns) for each partition that an Arrow table or batch names; None: to be chosen.
+
+    Raises ConfigurationError for a column that is missing, unknown or of the wrong type.
+    """
+    import pyarrow as pa
+
+    names = set(table.schema.names)
+    if "value" not in names or not names <= ARROW_COLUMNS:
+        raise ConfigurationError(f"columns must be value and some of {sorted(ARROW_COLUMNS - {'value'})}, not {sorted(names)}")
+    column = {name: table.column(name) for name in names}
+    timestamps = column.get("timestamp")
+    if timestamps is not None and pa.types.is_timestamp(timestamps.type):
+        timestamps = timestamps.cast(pa.timestamp("ms", timestamps.type.tz), safe=False).cast(pa.int64())
+    if timestamps is not None and (timestamps.null_count or not pa.types.is_integer(timestamps.type)):
+        raise ConfigurationError("timestamp must be a timestamp or whole milliseconds, without nulls")
+    columns = Columns(
+        _binary(column, "value") or [],
+        _binary(column, "key"),
+        None if timestamps is None else timestamps.to_pylist(),
+        _arrow_headers(column.get("headers")),
+    )
+    if "partition" not in column or not len(columns):
+        yield None, range(len(columns)), columns
+        return
+    groups: dict[int | None, list[int]] = defaultdict(list)
+    for row, partition in enumerate(column["partition"].to_pylist()):
+        groups[partition].append(row)
+    for partition, rows in groups.items():
+        yield partition, rows, columns if len(groups) == 1 else columns.take(rows)
+
+
+def _binary(column: Mapping[str, Any], name: str) -> list[bytes | None] | None:
+    import pyarrow as pa
+
+    if name not in column:
+        return None
+    kind = column[name].type
+    if pa.types.is_null(kind):
+        return [None] * len(column[name])
+    if not (
+        _is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    ):
+        raise ConfigurationError(f"{name} must be binary or string, not {kind}")
+    made: list[bytes | None] = column[name].cast(pa.binary()).to_pylist()
+    return made
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _arrow_headers(column: Any) -> list[list[Header] | None] | None:
+    """Headers are a list of structs of a name and a value, as Spark has them."""
+    if column is None:
+        return None
+    return [None if row is None else [(name, value) for name, value in map(dict.values, row)] for row in column.to_pylist()]

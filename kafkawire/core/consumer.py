@@ -1,0 +1,394 @@
+"""Consuming as flows: positions that must be found, records that must be waited for, and calls that are one round trip."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from kafkawire.config import ConsumerOptions
+from kafkawire.core.client import Client, Purpose
+from kafkawire.core.fetcher import Fetcher, FetchSettings, build_request, partition_answers
+from kafkawire.core.flight import Flight
+from kafkawire.core.offsets import EARLIEST, LATEST, Found, list_offsets
+from kafkawire.core.partition import PartitionState, parse_start
+from kafkawire.errors import (
+    ClosedError,
+    ConfigurationError,
+    DeserializationError,
+    ErrorCode,
+    KafkaError,
+    MessageTooLargeError,
+    NetworkError,
+    OffsetOutOfRangeError,
+    RequestTimedOut,
+    TimedOut,
+    broker_error,
+)
+from kafkawire.message import Message, TopicPartition
+from kafkawire.protocol.messages.fetch import FetchResponse
+from kafkawire.protocol.records import RecordColumns, decode_columns, messages, read_batches, to_arrow
+
+__all__ = ["ConsumerCore"]
+
+T = TypeVar("T")
+ARROW_ROWS = 10_000
+"""Rows below which poll_arrow looks for more segments to put into one batch."""
+
+
+class ConsumerCore:
+    """A consumer without a face and without a group. One caller at a time."""
+
+    def __init__(self, client: Client, options: ConsumerOptions, topics: Sequence[str]) -> None:
+        self._client = client
+        self._net = client.net
+        self._options = options
+        self._signal = client.net.signal()
+        self._fetcher = Fetcher(client, options, self._signal)
+        self._topics = list(topics)
+        self._snapshot: object = None
+        self._resolving = Flight(client.net, self._resolve, "kafkawire-offsets")
+        self._resolve_error: KafkaError | None = None
+        self._refresh_at = 0.0
+        self._closed = False
+        self._reset = parse_start(options["auto_offset_reset"])
+
+    # ---- what is read
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Read these partitions and no others; those that were read before keep their position."""
+        self._check_open()
+        self._topics = []
+        self._replace(partitions)
+
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions that are read."""
+        return set(self._fetcher.states)
+
+    def seek(self, tp: TopicPartition, where: int | str) -> None:
+        """Go on at an offset, at "earliest", "latest" or "tail:N"."""
+        state = self._state(tp)
+        if isinstance(where, str):
+            state.seek(None, parse_start(where))
+        elif where < 0:
+            raise ConfigurationError(f"seek {tp.topic} partition {tp.partition}: offset {where} is negative")
+        else:
+            state.seek(where, where)
+
+    def pause(self, tp: TopicPartition) -> None:
+        """Hand out nothing of the partition until `resume`; what was fetched of it is fetched again then."""
+        state = self._state(tp)
+        if not state.paused:
+            state.position = self._fetcher.buffer.position(state)
+            state.epoch += 1
+            state.paused = True
+
+    def resume(self, tp: TopicPartition) -> None:
+        self._state(tp).paused = False
+
+    def paused(self) -> set[TopicPartition]:
+        """The partitions that are paused."""
+        return {tp for tp, state in self._fetcher.states.items() if state.paused}
+
+    # ---- reading without waiting
+
+    def take(self, most: int) -> list[Message]:
+        """Up to `most` records that are here already."""
+        buffer = self._fetcher.buffer
+        row = buffer.row
+        chunk: list[Message] = []
+        index = 0
+        for index, segment in enumerate(buffer.segments):
+            if not segment.stale:
+                found = segment.messages()
+                end = row + most - len(chunk)
+                chunk += found[row:end]
+                if end < len(found):
+                    return self._hand_out(chunk, index, end)
+            row = 0
+        return self._hand_out(chunk, index + 1, 0)
+
+    def _hand_out(self, chunk: list[Message], index: int, row: int) -> list[Message]:
+        """Store what is left, and nothing after that: an interrupt comes before all of it or after all of it."""
+        buffer = self._fetcher.buffer
+        try:
+            chunk = self._deserialize(chunk)
+        except DeserializationError as error:
+            good = chunk.index(error.message)
+            if good == 0:
+                raise
+            return self.take(good)
+        for segment in buffer.segments[:index]:
+            if not segment.stale:
+                segment.state.position = segment.next_offset
+        left = buffer.after(index, row)
+        self._fetcher.buffer = left
+        return chunk
+
+    def take_arrow(self, most: int, headers: bool) -> Any:
+        """Up to `most` records that are here already, as a pyarrow.RecordBatch; None for none."""
+        buffer = self._fetcher.buffer
+        pieces: list[tuple[RecordColumns, TopicPartition]] = []
+        rows, row, index, end = 0, buffer.row, 0, 0
+        while index < len(buffer.segments) and rows < min(most, ARROW_ROWS):
+            segment = buffer.segments[index]
+            if segment.stale:
+                index, row = index + 1, 0
+                continue
+            columns = segment.columns()
+            end = min(columns.count, row + most - rows)
+            if end > row:
+                pieces.append((columns if end - row == columns.count else columns.slice(row, end), segment.state.tp))
+                rows += end - row
+            if end < columns.count:
+                row = end
+                break
+            index, row = index + 1, 0
+        made = arrow_batch(pieces, headers)
+        self._hand_out([], index, row)
+        return made
+
+    def _deserialize(self, chunk: list[Message]) -> list[Message]:
+        of_key, of_value = self._options["key_deserializer"], self._options["value_deserializer"]
+        if of_key is None and of_value is None:
+            return chunk
+        return [_deserialized(message, of_key, of_value) for message in chunk]
+
+    # ---- reading
+
+    async def poll(self, deadline: float, take: Callable[[], T]) -> T:
+        """What `take` finds as soon as it finds anything, or at the deadline nothing.
+
+        Raises UnknownTopicError, OffsetOutOfRangeError, CorruptRecordsError, DeserializationError, BrokerError, and
+        BootstrapError while no broker has ever been reached.
+        """
+        while True:
+            self._signal.clear()
+            self._check_open()
+            now = self._net.now()
+            if self._topics:
+                await self._follow_topics(deadline)
+            due = min(self._fetcher.step(now), self._prepare(now))
+            taken = take()
+            if taken:
+                return taken
+            self._raise_error()
+            if now >= deadline:
+                return taken
+            await self._net.wait(self._signal, min(due, deadline))
+
+    async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> list[Message]:
+        """One Fetch from the leader, beside and without the positions of this consumer."""
+        attempts = 0
+        settings = replace(FetchSettings.of(self._options), max_bytes=max_bytes, partition_bytes=max_bytes)
+        await self._client.topic(tp.topic, deadline)
+        while True:
+            try:
+                return await self._fetch_once(tp, offset, settings, deadline)
+            except (NetworkError, RequestTimedOut) as error:
+                failure: KafkaError = error
+            except OffsetOutOfRangeError:
+                raise
+            except KafkaError as error:
+                if not getattr(error, "retriable", False):
+                    raise
+                failure = error
+            attempts += 1
+            await self._net.wait(
+                self._net.signal(), min(deadline, self._net.now() + self._client.retry_backoff.delay(attempts))
+            )
+            if self._net.now() >= deadline:
+                raise failure
+            await self._client.refresh(deadline)
+
+    async def _fetch_once(self, tp: TopicPartition, offset: int, settings: FetchSettings, deadline: float) -> list[Message]:
+        leader = self._client.snapshot.leader(*tp)
+        if leader is None:
+            raise NetworkError(f"{tp.topic} partition {tp.partition} has no leader at the moment")
+        link = await self._client.link(leader, Purpose.FETCH, deadline)
+        request, version, names = build_request(self._client, link, [(tp, offset)], settings)
+        response: FetchResponse = await self._client.call(leader, request, deadline, purpose=Purpose.FETCH, highest=version)
+        for answered, answer in partition_answers(response, names):
+            if answered != tp:
+                continue
+            if answer.error_code:
+                raise broker_error(ErrorCode.of(answer.error_code), f"Fetch of {tp.topic} partition {tp.partition} at {offset}")
+            if not answer.records:
+                return []
+            batches = list(read_batches(answer.records, check_crcs=self._options["check_crcs"]))
+            if not batches:
+                raise MessageTooLargeError(
+                    ErrorCode.MESSAGE_TOO_LARGE,
+                    f"{tp.topic} partition {tp.partition} at {offset}: the next batch is larger than {settings.max_bytes} bytes",
+                )
+            columns = decode_columns([batch for batch in batches if not batch.is_control])
+            return self._deserialize(messages(columns.slice(columns.index_of(offset), columns.count), *tp))
+        raise NetworkError(f"the answer of {link.address} has nothing on {tp.topic} partition {tp.partition}")
+
+    # ---- positions
+
+    async def position(self, tp: TopicPartition, deadline: float) -> int:
+        """The offset of the next record to be handed out."""
+        state = self._state(tp)
+        while True:
+            self._signal.clear()
+            position = self._fetcher.buffer.position(state)
+            if position is not None:
+                return position
+            due = self._prepare(self._net.now())
+            self._raise_error()
+            if not await self._net.wait(self._signal, min(due, deadline)) and self._net.now() >= deadline:
+                raise TimedOut(f"the position of {tp.topic} partition {tp.partition} could not be found in the time given")
+
+    async def ends(self, partitions: Iterable[TopicPartition], which: int, deadline: float) -> dict[TopicPartition, int]:
+        """The first (EARLIEST) or next (LATEST) offset of each partition."""
+        found = await list_offsets(self._client, dict.fromkeys(partitions, which), deadline)
+        return {tp: answer.offset if answer is not None else 0 for tp, answer in found.items()}
+
+    async def offsets_for_times(
+        self, times: Mapping[TopicPartition, int], deadline: float
+    ) -> dict[TopicPartition, Found | None]:
+        """The first offset at or after a time (ms) in each partition; None where there is none."""
+        for tp, time in times.items():
+            if time < 0:
+                raise ConfigurationError(f"offsets_for_times: {time} ms for {tp.topic} partition {tp.partition} is negative")
+        return await list_offsets(self._client, times, deadline)
+
+    async def prepare_assignment(self, deadline: float) -> set[TopicPartition]:
+        """The assignment, once the topics given to the constructor are known."""
+        if self._topics:
+            await self._follow_topics(deadline)
+        return self.assignment()
+
+    def at_end(self, ends: Mapping[TopicPartition, int]) -> bool:
+        """Whether everything before `ends` has been handed out."""
+        for tp, end in ends.items():
+            state = self._fetcher.states.get(tp)
+            position = self._fetcher.buffer.position(state) if state is not None else end
+            if position is None or position < end:
+                return False
+        return True
+
+    def close(self) -> None:
+        """Read nothing more. Idempotent."""
+        self._closed = True
+        self._fetcher.close()
+
+    # ---- beside the fetches
+
+    async def _follow_topics(self, deadline: float) -> None:
+        """Assign all partitions of the topics given to the constructor, those too that they get later."""
+        if self._snapshot is self._client.snapshot and self._snapshot is not None:
+            return
+        create = self._options["allow_auto_create_topics"]
+        patience = max(deadline, self._net.now() + self._options["default_api_timeout_ms"] / 1000)
+        first = self._snapshot is None
+        for name in self._topics:
+            if name not in self._client.snapshot.topics:
+                await self._client.topic(name, patience, create=create)
+        self._snapshot = self._client.snapshot
+        partitions = [
+            TopicPartition(name, index) for name in self._topics for index in self._client.snapshot.topics[name].partitions
+        ]
+        # A partition that a topic gets while it is read has nothing that was there before: it is read from its beginning.
+        self._replace(partitions, self._reset if first else EARLIEST)
+
+    def _replace(self, partitions: Iterable[TopicPartition], start: int | str | None = None) -> None:
+        states = self._fetcher.states
+        wanted = dict.fromkeys(TopicPartition(*tp) for tp in partitions)
+        for tp in wanted:
+            self._client.want(tp.topic, create=False)
+        for tp, state in states.items():
+            if tp not in wanted:
+                state.epoch += 1
+        reset = self._reset if start is None else start
+        self._fetcher.states = {tp: states.get(tp) or PartitionState(tp, reset) for tp in wanted}
+
+    def _prepare(self, now: float) -> float:
+        """Start what positions and leaders need; returns when to look again."""
+        fetcher, client = self._fetcher, self._client
+        if any(state.position is None and state.retry_at <= now for state in fetcher.states.values()):
+            self._resolving.start(self._signal)
+        if (fetcher.stale_metadata or client.stale(now)) and now >= self._refresh_at:
+            fetcher.stale_metadata = False
+            self._refresh_at = now + client.retry_backoff.delay(1)
+            client.start_refresh(self._signal)
+        return (
+            self._refresh_at
+            if fetcher.stale_metadata
+            else min((s.retry_at for s in fetcher.states.values() if s.retry_at > now), default=now + client.setup_timeout)
+        )
+
+    async def _resolve(self) -> None:
+        """Find the positions of partitions that have none."""
+        states = [state for state in self._fetcher.states.values() if state.position is None]
+        times: dict[TopicPartition, int] = {}
+        epochs = {state: state.epoch for state in states}
+        for state in states:
+            if state.start == "none":
+                self._resolve_error = OffsetOutOfRangeError(
+                    ErrorCode.OFFSET_OUT_OF_RANGE,
+                    f"{state.tp.topic} partition {state.tp.partition} has no position and auto_offset_reset is 'none': seek first",
+                )
+                return
+            times[state.tp] = state.start if isinstance(state.start, int) else LATEST
+        deadline = self._net.now() + self._options["request_timeout_ms"] / 1000
+        try:
+            found = await list_offsets(self._client, times, deadline)
+            first = await self._beginnings([state for state in states if isinstance(state.start, str)], deadline)
+        except KafkaError as error:
+            self._resolve_error = error
+            for state in states:
+                state.failures += 1
+                state.retry_at = self._net.now() + self._client.retry_backoff.delay(state.failures)
+            return
+        for state in states:
+            answer = found[state.tp]
+            if answer is None or state.epoch != epochs[state]:
+                continue
+            if isinstance(state.start, str):
+                state.position = max(first[state.tp], answer.offset - int(state.start.partition(":")[2]))
+            else:
+                state.position = answer.offset
+
+    async def _beginnings(self, states: list[PartitionState], deadline: float) -> dict[TopicPartition, int]:
+        return await self.ends([state.tp for state in states], EARLIEST, deadline) if states else {}
+
+    def _raise_error(self) -> None:
+        error, self._fetcher.error = self._fetcher.error, None
+        if error is None:
+            error, self._resolve_error = self._resolve_error, None
+            if isinstance(error, TimedOut) or (isinstance(error, NetworkError) and self._client.snapshot.brokers):
+                return  # it is being tried again; a caller that has a deadline will come to it
+        if error is not None:
+            raise error
+
+    def _state(self, tp: TopicPartition) -> PartitionState:
+        self._check_open()
+        state = self._fetcher.states.get(TopicPartition(*tp))
+        if state is None:
+            raise ConfigurationError(f"{tp[0]} partition {tp[1]} is not assigned: assigned are {sorted(self.assignment())}")
+        return state
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the consumer is closed: make a new one")
+
+
+def arrow_batch(pieces: list[tuple[RecordColumns, TopicPartition]], headers: bool) -> Any:
+    """One pyarrow.RecordBatch of some columns; None for none of them."""
+    made = [to_arrow(columns, *tp, headers=headers) for columns, tp in pieces]
+    if len(made) <= 1:
+        return made[0] if made else None
+    import pyarrow as pa
+
+    return pa.Table.from_batches(made).combine_chunks().to_batches()[0]
+
+
+def _deserialized(message: Message, of_key: Callable[[bytes], Any] | None, of_value: Callable[[bytes], Any] | None) -> Message:
+    try:
+        key = message.key if of_key is None or message.key is None else of_key(message.key)
+        value = message.value if of_value is None or message.value is None else of_value(message.value)
+    except Exception as error:
+        raise DeserializationError(message, error) from error
+    return message._replace(key=key, value=value)

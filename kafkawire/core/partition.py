@@ -1,0 +1,50 @@
+"""Where a consumer is in each of its partitions."""
+
+from __future__ import annotations
+
+from kafkawire.core.offsets import EARLIEST, LATEST
+from kafkawire.errors import ConfigurationError
+from kafkawire.message import TopicPartition
+
+__all__ = ["PartitionState", "parse_start"]
+
+
+class PartitionState:
+    """One assigned partition.
+
+    `position` is the next offset to hand out as far as nothing of the partition is buffered, None while `start` is being
+    resolved. `epoch` grows with every seek or pause: what was fetched for an older one is discarded (trap 100).
+    """
+
+    __slots__ = ("end", "epoch", "failures", "log_start", "paused", "position", "retry_at", "start", "tp")
+
+    def __init__(self, tp: TopicPartition, start: int | str) -> None:
+        self.tp = tp
+        self.epoch = 0
+        self.paused = False
+        self.position: int | None = None
+        self.start: int | str = start
+        """Where to begin while the position is not known: EARLIEST, LATEST, or "tail:N"; "none" is an error."""
+        self.end: int | None = None
+        """The high watermark, as far as answers have told it."""
+        self.log_start: int | None = None
+        self.retry_at = 0.0
+        self.failures = 0
+
+    def seek(self, position: int | None, start: int | str) -> None:
+        """Go to an offset, or to wherever `start` resolves to."""
+        self.start = start
+        self.position = position
+        self.retry_at = 0.0
+        self.failures = 0
+        self.epoch += 1
+
+
+def parse_start(text: str) -> int | str:
+    """The meaning of "earliest", "latest", "none" or "tail:N" (N records before the end). Raises ConfigurationError."""
+    if text in ("earliest", "latest"):
+        return EARLIEST if text == "earliest" else LATEST
+    kind, _, number = text.partition(":")
+    if text == "none" or (kind == "tail" and number.isdecimal()):
+        return text
+    raise ConfigurationError(f"{text!r} is not an offset, 'earliest', 'latest' or 'tail:N'")

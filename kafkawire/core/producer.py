@@ -1,0 +1,239 @@
+"""Producing as flows: what has to wait for metadata, room or acknowledgements, and the life of the sender."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kafkawire.config import ProducerOptions
+from kafkawire.core.accumulator import Accumulator, Counts
+from kafkawire.core.batch import Batch, DeliveryCallback
+from kafkawire.core.client import Client
+from kafkawire.core.columns import Columns
+from kafkawire.core.idempotence import Idempotence
+from kafkawire.core.sender import Sender
+from kafkawire.errors import ClosedError, ErrorCode, KafkaError, MessageTooLargeError, TimedOut
+from kafkawire.message import Header
+from kafkawire.net.base import NEVER, join
+
+__all__ = ["ProducerCore", "wait_done"]
+
+log = logging.getLogger("kafkawire.producer")
+
+CLOSED_TEXT = "the producer is closed: make a new one"
+
+
+async def wait_done(accumulator: Accumulator, batch: Batch, deadline: float) -> bool:
+    """Wait until a batch is written or given up; False if the deadline came first."""
+    signal = accumulator.net.signal()
+    try:
+        while True:
+            signal.clear()
+            if accumulator.watch(batch, signal):
+                return True
+            if not await accumulator.net.wait(signal, deadline):
+                return batch.done
+    finally:
+        accumulator.forget(signal, batch)
+
+
+class ProducerCore:
+    """A producer without a face. `handle` is the class of what `send` returns: a tuple of (batch, index)."""
+
+    def __init__(self, client: Client, options: ProducerOptions, handle: type[Any]) -> None:
+        self._client = client
+        self._net = client.net
+        self._options = options
+        self.accumulator = Accumulator(client.net, options, handle)
+        self._idempotence = Idempotence(client, self.accumulator, options)
+        self._sender = Sender(client, self.accumulator, options, self._idempotence)
+        self._lock = client.net.lock()
+        self._task: Any = None
+        self._callbacks: Any = None
+        self._ended = client.net.signal()
+        self._callbacks_ended = client.net.signal()
+        self._closing = False
+
+    # ---- sending
+
+    async def send(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        partition: int | None,
+        timestamp: int | None,
+        headers: Iterable[Header] | None,
+        on_delivery: DeliveryCallback | None,
+    ) -> Any:
+        """The part of send() that waits, for at most max_block_ms.
+
+        Raises UnknownTopicError, BootstrapError, TimedOut, MessageTooLargeError, ClosedError.
+        """
+        deadline = self._net.now() + self._options["max_block_ms"] / 1000
+        await self._know(topic, deadline)
+        while True:
+            handle = self.accumulator.append(topic, value, key, partition, timestamp, headers, on_delivery)
+            if handle is not None:
+                return handle
+            await self._room(topic, deadline)
+
+    async def send_columns(self, topic: str, columns: Columns, partition: int | None) -> list[tuple[Batch, int, Sequence[int]]]:
+        """Send all rows; returns (batch, index of the first record, row numbers) for every run of them.
+
+        A row that is too large is found before anything is accepted. Each wait for room lasts at most max_block_ms; if it
+        ends in an error, the rows before are sent all the same.
+        """
+        deadline = self._net.now() + self._options["max_block_ms"] / 1000
+        await self._know(topic, deadline)
+        self._check_sizes(topic, columns)
+        runs: list[tuple[Batch, int, Sequence[int]]] = []
+        for target, rows in self._by_partition(topic, columns, partition):
+            part = columns if len(rows) == len(columns) else columns.take(rows)
+            start = 0
+            while start < len(part):
+                run = self.accumulator.append_columns(topic, part, start, target)
+                if run is None:
+                    await self._room(topic, self._net.now() + self._options["max_block_ms"] / 1000)
+                    continue
+                runs.append((run.batch, run.at, rows[run.start : run.end]))
+                start = run.end
+        return runs
+
+    def _by_partition(self, topic: str, columns: Columns, partition: int | None) -> list[tuple[int | None, Sequence[int]]]:
+        if partition is not None or (columns.keys is None and self.accumulator.custom is None):
+            return [(partition, range(len(columns)))]
+        keys = columns.keys if columns.keys is not None else [None] * len(columns)
+        rows: dict[int | None, list[int]] = defaultdict(list)
+        for row, target in enumerate(self.accumulator.partitions_of(topic, keys)):
+            rows[target].append(row)
+        return list(rows.items())
+
+    def _check_sizes(self, topic: str, columns: Columns) -> None:
+        most = self._options["max_request_size"]
+        for row in range(len(columns)):
+            if columns.size(row) > most:
+                raise MessageTooLargeError(
+                    ErrorCode.MESSAGE_TOO_LARGE,
+                    f"row {row}, a record of up to {columns.size(row)} bytes for topic {topic!r}: max_request_size is {most}",
+                )
+
+    async def _know(self, topic: str, deadline: float) -> None:
+        if self._closing:
+            raise ClosedError(CLOSED_TEXT)
+        if self.accumulator.knows(topic):
+            return
+        found = await self._client.topic(topic, deadline, create=True)
+        self.accumulator.add_topic(topic, len(found.partitions), random.randrange(1 << 30))
+        self._start()
+
+    async def _room(self, topic: str, deadline: float) -> None:
+        signal = self._net.signal()
+        try:
+            while not self.accumulator.wait_for_room(signal):
+                if not await self._net.wait(signal, deadline):
+                    counts = self.accumulator.counts()
+                    raise TimedOut(
+                        f"send to {topic!r}: no room in the buffer within max_block_ms; {counts.queued} records are queued in "
+                        f"buffer_memory={self._options['buffer_memory']} bytes"
+                    )
+                signal.clear()
+        finally:
+            self.accumulator.forget(signal)
+
+    def counts(self) -> Counts:
+        """What became of every record so far."""
+        return self.accumulator.counts()
+
+    # ---- waiting and ending
+
+    async def flush(self, deadline: float) -> None:
+        """Wait until everything accepted so far is written or given up. Raises TimedOut with what is left."""
+        batches = self.accumulator.start_flush()
+        try:
+            for batch in batches:
+                if not await wait_done(self.accumulator, batch, deadline):
+                    counts = self.accumulator.counts()
+                    raise TimedOut(f"flush: {counts.queued} of {counts.accepted} records are not acknowledged yet")
+        finally:
+            self.accumulator.end_flush()
+
+    async def close(self, deadline: float) -> None:
+        """Send what is queued until the deadline, fail the rest with ClosedError, end the sender."""
+        self._closing = True
+        self.accumulator.close(ClosedError(CLOSED_TEXT))
+        self._sender.closing = True
+        self.accumulator.signal.set()
+        if self._task is not None:
+            if not await join(self._net, self._task, self._ended, deadline):
+                self._sender.abandon = True
+                self.accumulator.signal.set()
+                await join(self._net, self._task, self._ended, self._net.now() + 5.0)
+        self.accumulator.callback_signal.set()
+        if self._callbacks is not None:
+            await join(self._net, self._callbacks, self._callbacks_ended, max(deadline, self._net.now() + 1.0))
+
+    def _start(self) -> None:
+        with self._lock:
+            if self._task is None:
+                self._task = self._net.spawn(self._run(), self._ended, "kafkawire-sender")
+
+    def start_callbacks(self) -> None:
+        """Needed once before an `on_delivery` is given."""
+        with self._lock:
+            if self._callbacks is None:
+                self._callbacks = self._net.spawn(self._run_callbacks(), self._callbacks_ended, "kafkawire-callbacks")
+
+    async def _run(self) -> None:
+        error: KafkaError = ClosedError("the producer was closed before this record was acknowledged")
+        signal = self.accumulator.signal
+        try:
+            finished = False
+            while not finished:
+                signal.clear()
+                due, finished = self._sender.step()
+                if self._sender.abandon:
+                    break
+                if not finished:
+                    await self._net.wait(signal, due)
+        except KafkaError as failure:
+            log.error("the producer cannot go on: %s", failure)
+            error = failure
+        except BaseException as failure:
+            log.exception("the producer cannot go on")
+            error = KafkaError(f"the sender ended: {failure!r}")
+            raise
+        finally:
+            self.accumulator.close(error)
+            for batch in self._sender.stop():
+                self.accumulator.complete(batch, error)
+            self.accumulator.fail_all(error)
+
+    async def _run_callbacks(self) -> None:
+        """Callbacks run here, in order, away from the sender; one that raises is logged and stops no other (trap 142)."""
+        accumulator = self.accumulator
+        while True:
+            accumulator.callback_signal.clear()
+            while accumulator.finished_callbacks:
+                _call_back(accumulator.finished_callbacks.popleft())
+            if self._closing and (self._task is None or self._task.done):
+                if not accumulator.finished_callbacks:
+                    return
+                continue
+            await self._net.wait(accumulator.callback_signal, NEVER)
+
+
+def _call_back(batch: Batch) -> None:
+    for index, callback in batch.callbacks or ():
+        try:
+            try:
+                metadata = batch.outcome(index)
+            except KafkaError as error:
+                callback(None, error)
+            else:
+                callback(metadata, None)
+        except Exception:
+            log.exception("an on_delivery callback raised")

@@ -1,0 +1,348 @@
+"""What the sender does at each step: reap answers, drain the accumulator, write requests. It never waits."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkawire.config import ProducerOptions
+from kafkawire.core.accumulator import Accumulator
+from kafkawire.core.batch import NO_SEQUENCE, Batch
+from kafkawire.core.broker import BrokerLink
+from kafkawire.core.client import Client, Purpose
+from kafkawire.core.idempotence import Idempotence
+from kafkawire.errors import (
+    DecodeError,
+    DeliveryTimedOut,
+    ErrorCode,
+    KafkaError,
+    NetworkError,
+    RequestTimedOut,
+    UnsupportedVersionError,
+    broker_error,
+)
+from kafkawire.net.base import NEVER, Pending
+from kafkawire.protocol.compression import Codec
+from kafkawire.protocol.frames import decode_response
+from kafkawire.protocol.messages.produce import ProduceRequest, ProduceResponse
+from kafkawire.protocol.wire import ZERO_UUID
+
+__all__ = ["Sender"]
+
+log = logging.getLogger("kafkawire.producer")
+
+FIRST_ZSTD = 7
+"""Produce version from which brokers take zstd (trap 58)."""
+FIRST_V2 = 3
+"""Produce version from which batches have format v2; v2 of the API carries magic 1, older ones magic 0."""
+LAST_BY_NAME = 12
+"""The last Produce version that names topics; later ones use their ids."""
+
+_MAYBE_WRITTEN = {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
+_TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
+_NEW_PRODUCER_ID = {
+    ErrorCode.UNKNOWN_PRODUCER_ID,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+}
+
+
+@dataclass(slots=True)
+class InFlight:
+    """One Produce request that is not answered yet."""
+
+    pending: Pending
+    batches: list[Batch]
+    version: int
+    sent_at: float
+    topic_names: dict[bytes, str]
+
+
+@dataclass(slots=True)
+class Node:
+    """One broker as the sender sees it."""
+
+    link: BrokerLink | None = None
+    in_flight: deque[InFlight] = field(default_factory=deque)
+    idle_until: float = 0.0
+
+
+class Sender:
+    """The one that empties an accumulator. `step` runs in one flow at a time."""
+
+    def __init__(self, client: Client, accumulator: Accumulator, options: ProducerOptions, idempotence: Idempotence) -> None:
+        self._client = client
+        self._accumulator = accumulator
+        self._idempotence = idempotence
+        self._acks = -1 if options["acks"] == "all" else int(options["acks"])
+        self._codec = Codec.by_name(options["compression_type"])
+        self._level = options["compression_level"]
+        self._timeout = options["request_timeout_ms"] / 1000
+        self._retries = options["retries"]
+        self._max_in_flight = options["max_in_flight_requests_per_connection"]
+        self._max_request = options["max_request_size"]
+        self._nodes: dict[int, Node] = {}
+        self._refresh_at = NEVER
+        self._refresh_failures = 0
+        self._snapshot = client.snapshot
+        self.closing = False
+        """Whether to finish once nothing is queued."""
+        self.abandon = False
+        """Whether to finish at once."""
+
+    def step(self) -> tuple[float, bool]:
+        """Everything that can be done now; returns when to come again and whether there is nothing left to do."""
+        accumulator = self._accumulator
+        while True:
+            now = self._client.net.now()
+            self._follow_metadata()
+            due = self._reap(now)
+            room, connect_due = self._room(now)
+            drained = accumulator.drain(now, room, self._client.snapshot.leader)
+            for batch in drained.expired:
+                self._expire(batch)
+            if drained.leaderless:
+                self._ask_for_metadata(now)
+            else:
+                self._refresh_failures = 0
+            for node_id, batches in drained.taken.items():
+                self._send(node_id, batches, now)
+            if drained.taken or drained.expired:
+                continue
+            due = min(due, drained.due, connect_due, self._refresh_metadata(now))
+            return due, self.closing and drained.empty
+
+    def stop(self) -> list[Batch]:
+        """Close the links to the brokers; returns the batches whose fate is unknown now."""
+        lost = []
+        for node in self._nodes.values():
+            for request in node.in_flight:
+                lost += request.batches
+            node.in_flight.clear()
+            if node.link is not None:
+                node.link.link.close()
+        return lost
+
+    # ---- answers
+
+    def _reap(self, now: float) -> float:
+        due = NEVER
+        for node in self._nodes.values():
+            queue = node.in_flight
+            if queue and not queue[0].pending.done and queue[0].sent_at + self._timeout <= now and node.link is not None:
+                node.link.link.fail(RequestTimedOut(f"{node.link.address} did not answer Produce in {self._timeout:g} s"))
+            while queue and queue[0].pending.done:
+                self._answered(node, queue.popleft(), now)
+            if queue:
+                due = min(due, queue[0].sent_at + self._timeout)
+        return due
+
+    def _answered(self, node: Node, request: InFlight, now: float) -> None:
+        try:
+            frame = request.pending.result()
+            response: ProduceResponse = decode_response(ProduceResponse, request.version, frame)
+        except (NetworkError, RequestTimedOut, DecodeError) as error:
+            if node.link is not None:
+                node.link.link.fail(error)
+                node.link = None
+            log.warning("produce: %s; %d batches will be sent again", error, len(request.batches))
+            self._refresh_at = min(self._refresh_at, now)
+            for batch in request.batches:
+                self._failed(batch, error, now, retriable=True)
+            return
+        if node.link is not None:
+            node.link.note_throttle(response, ProduceRequest.key, request.version, now)
+            node.idle_until = node.link.muted_until
+        self._apply(request, response, now)
+
+    def _apply(self, request: InFlight, response: ProduceResponse, now: float) -> None:
+        answers: dict[tuple[str, int], Any] = {}
+        for topic in response.responses:
+            name = request.topic_names.get(topic.topic_id, topic.name) if request.version > LAST_BY_NAME else topic.name
+            for partition in topic.partition_responses:
+                answers[name, partition.index] = partition
+        for batch in request.batches:
+            answer = answers.get((batch.queue.topic, batch.queue.index))
+            if answer is None:
+                error = DecodeError(
+                    "the answer has nothing on a partition that was sent", api="Produce", version=request.version
+                )
+                self._failed(batch, error, now, retriable=True)
+            elif answer.error_code == 0:
+                offset = answer.base_offset if answer.base_offset >= 0 else None
+                self._accumulator.complete(batch, None, offset, answer.log_append_time_ms)
+            else:
+                self._refused(batch, ErrorCode.of(answer.error_code), answer.error_message, now)
+
+    def _refused(self, batch: Batch, code: ErrorCode, text: str | None, now: float) -> None:
+        """A broker answered a batch with an error."""
+        queue = batch.queue
+        if code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            self._accumulator.complete(batch)  # it was written by an earlier attempt (trap 63)
+            return
+        if code in _TOO_LARGE and batch.count > 1:
+            self._accumulator.split(batch)
+            return
+        where = f"{queue.topic} partition {queue.index}"
+        error = broker_error(code, f"{where}: {text}" if text else where)
+        if code.refresh_metadata:
+            self._refresh_at = min(self._refresh_at, now)
+        if self._idempotence.active and code in _NEW_PRODUCER_ID:
+            self._idempotence.renew(f"{where}: {code.name}")
+            self._failed(batch, error, now, retriable=True)
+        elif self._idempotence.active and code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            # Only the oldest one tells of a loss; those behind a failed batch are merely early (trap 63).
+            if queue.in_flight == 1 and not (queue.ready and queue.ready[0].number < batch.number) and batch.attempts:
+                self._idempotence.renew(f"{where}: {code.name}")
+            self._failed(batch, error, now, retriable=True)
+        else:
+            self._failed(batch, error, now, retriable=code.retriable or code in _MAYBE_WRITTEN)
+
+    def _failed(self, batch: Batch, error: KafkaError, now: float, *, retriable: bool) -> None:
+        batch.attempts += 1
+        if retriable and self._acks != 0 and batch.attempts <= self._retries and batch.expires > now:
+            self._accumulator.retry(batch, now + self._client.retry_backoff.delay(batch.attempts))
+            return
+        self._give_up(batch, _timed_out(batch, error) if batch.expires <= now and retriable else error)
+
+    def _expire(self, batch: Batch) -> None:
+        self._give_up(batch, _timed_out(batch, None))
+
+    def _give_up(self, batch: Batch, error: KafkaError) -> None:
+        if batch.sequence != NO_SEQUENCE:
+            # Its sequence numbers are a gap now, which the broker will not accept (trap 65).
+            self._idempotence.renew(f"a batch was given up: {error}")
+        self._accumulator.complete(batch, error)
+
+    # ---- brokers
+
+    def _room(self, now: float) -> tuple[dict[int, int], float]:
+        """Node id -> bytes that the next request may have, of brokers that can take one; and when to look again."""
+        ready, due = self._idempotence.ready(now, self._in_flight() == 0)
+        if not ready:
+            return {}, due
+        room = {}
+        for node_id in self._accumulator.nodes(self._client.snapshot.leader):
+            node = self._nodes.setdefault(node_id, Node())
+            if len(node.in_flight) >= self._max_in_flight:
+                continue
+            if node.idle_until > now:
+                due = min(due, node.idle_until)
+                continue
+            if node.link is None or node.link.link.error is not None:
+                try:
+                    link = self._client.link_or_connect(node_id, Purpose.PRODUCE, self._accumulator.signal)
+                except NetworkError:
+                    self._ask_for_metadata(now)
+                    continue
+                if not isinstance(link, BrokerLink):
+                    due = min(due, link)
+                    continue
+                node.link = link
+            room[node_id] = self._max_request
+        return room, due
+
+    def _in_flight(self) -> int:
+        return sum(len(node.in_flight) for node in self._nodes.values())
+
+    def _send(self, node_id: int, batches: list[Batch], now: float) -> None:
+        node = self._nodes[node_id]
+        assert node.link is not None
+        try:
+            version = self._version(node.link, batches)
+        except UnsupportedVersionError as error:
+            for batch in batches:
+                self._give_up(batch, error)
+            return
+        sealed = [batch for batch in batches if self._seal(batch, version)]
+        if not sealed:
+            return
+        message, names = self._request(sealed, version)
+        signal = None if self._acks == 0 else self._accumulator.signal
+        pending = node.link.send(message, version, signal)
+        if self._acks != 0:
+            node.in_flight.append(InFlight(pending, sealed, version, now, names))
+            return
+        for batch in sealed:
+            # Nobody will say more than that it was handed to the network (trap 11).
+            if pending.error is None:
+                self._accumulator.complete(batch)
+            else:
+                self._give_up(batch, NetworkError(str(pending.error)))
+
+    def _version(self, link: BrokerLink, batches: list[Batch]) -> int:
+        version = link.version(ProduceRequest)
+        if version > LAST_BY_NAME and any(self._topic_id(batch) == ZERO_UUID for batch in batches):
+            version = link.version(ProduceRequest, LAST_BY_NAME)
+        if self._codec is Codec.ZSTD and version < FIRST_ZSTD:
+            raise UnsupportedVersionError(f"{link.address} is too old for zstd (it came with Kafka 2.1): use lz4 or gzip")
+        return version
+
+    def _seal(self, batch: Batch, version: int) -> bool:
+        if self._idempotence.active and version >= FIRST_V2:
+            self._accumulator.assign_sequence(batch, self._idempotence.producer)
+        try:
+            batch.seal(2 if version >= FIRST_V2 else version // 2, self._codec, self._level)
+        except KafkaError as error:
+            self._give_up(batch, error)
+            return False
+        return True
+
+    def _request(self, batches: list[Batch], version: int) -> tuple[ProduceRequest, dict[bytes, str]]:
+        topics: dict[str, ProduceRequest.TopicProduceData] = {}
+        names = {}
+        for batch in batches:
+            name = batch.queue.topic
+            topic = topics.get(name)
+            if topic is None:
+                topic_id = self._topic_id(batch)
+                topic = topics[name] = ProduceRequest.TopicProduceData(name=name)
+                if version > LAST_BY_NAME:
+                    topic.topic_id = topic_id
+                    names[topic_id] = name
+            topic.partition_data.append(
+                ProduceRequest.TopicProduceData.PartitionProduceData(index=batch.queue.index, records=batch.wire)
+            )
+        timeout_ms = int(self._timeout * 1000)
+        return ProduceRequest(acks=self._acks, timeout_ms=timeout_ms, topic_data=list(topics.values())), names
+
+    def _topic_id(self, batch: Batch) -> bytes:
+        topic = self._client.snapshot.topics.get(batch.queue.topic)
+        return topic.topic_id if topic is not None else ZERO_UUID
+
+    # ---- metadata
+
+    def _follow_metadata(self) -> None:
+        """Take up partitions that topics have got since."""
+        snapshot = self._client.snapshot
+        if snapshot is not self._snapshot:
+            self._snapshot = snapshot
+            for topic in snapshot.topics.values():
+                self._accumulator.grow_topic(topic.name, len(topic.partitions))
+
+    def _ask_for_metadata(self, now: float) -> None:
+        if self._refresh_at == NEVER:
+            self._refresh_failures += 1
+            self._refresh_at = now + (
+                self._client.retry_backoff.delay(self._refresh_failures) if self._refresh_failures > 1 else 0
+            )
+
+    def _refresh_metadata(self, now: float) -> float:
+        """Ask for metadata when it is time; returns when that will be."""
+        client = self._client
+        if self._refresh_at > now and not client.stale(now):
+            return min(self._refresh_at, client.snapshot.updated_at + client.options["metadata_max_age_ms"] / 1000)
+        self._refresh_at = NEVER
+        client.start_refresh(self._accumulator.signal)
+        return NEVER
+
+
+def _timed_out(batch: Batch, error: KafkaError | None) -> DeliveryTimedOut:
+    queue = batch.queue
+    why = "no broker took it" if error is None else str(error)
+    return DeliveryTimedOut(
+        f"{batch.count} records for {queue.topic} partition {queue.index} were not acknowledged "
+        f"within delivery_timeout_ms, after {batch.attempts} attempts: {why}"
+    )

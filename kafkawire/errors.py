@@ -1,0 +1,387 @@
+"""What can go wrong, one exception per reaction a caller can have, and Kafka's own table of error codes."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from kafkawire.message import Message
+
+__all__ = [
+    "AuthenticationError",
+    "AuthorizationError",
+    "BootstrapError",
+    "BrokerError",
+    "ClosedError",
+    "ConcurrentUseError",
+    "ConfigurationError",
+    "ConnectError",
+    "ConnectionLost",
+    "CorruptRecordsError",
+    "DecodeError",
+    "DeliveryError",
+    "DeliveryTimedOut",
+    "DeserializationError",
+    "EncodeError",
+    "ErrorCode",
+    "ForkedError",
+    "KafkaError",
+    "MessageTooLargeError",
+    "MissingDependencyError",
+    "NetworkError",
+    "NotKafkaError",
+    "OffsetOutOfRangeError",
+    "RequestTimedOut",
+    "TimedOut",
+    "UnknownTopicError",
+    "UnsupportedVersionError",
+    "broker_error",
+]
+
+
+class KafkaError(Exception):
+    """The root of everything kafkawire raises on purpose."""
+
+
+class ConfigurationError(KafkaError, ValueError):
+    """An option or argument is unknown, contradictory or out of range: change the call."""
+
+
+class MissingDependencyError(KafkaError, ImportError):
+    """An optional package is needed for this: install what the message names."""
+
+
+class ClosedError(KafkaError, RuntimeError):
+    """The object was closed before this call: make a new one."""
+
+
+class ForkedError(ClosedError):
+    """The object was made in the parent process; sockets and sequences cannot be shared: make a new one in the child."""
+
+
+class ConcurrentUseError(KafkaError, RuntimeError):
+    """A second thread called a consumer that is in use: give each thread its own."""
+
+
+class TimedOut(KafkaError, TimeoutError):
+    """The time given to a call ran out; the message says what it was waiting for. Nothing was lost: call again."""
+
+
+class RequestTimedOut(TimedOut):
+    """A broker did not answer a request within its deadline; whether it acted on it is unknown."""
+
+
+class DeliveryTimedOut(TimedOut):
+    """A record was not acknowledged within delivery_timeout_ms; it may have been written all the same (trap 65)."""
+
+
+class NetworkError(KafkaError, ConnectionError):
+    """A broker could not be reached or the connection was lost; trying again may help."""
+
+
+class ConnectError(NetworkError):
+    """No connection: the message names the stage (resolve, connect, TLS, ApiVersions) and the addresses tried."""
+
+
+class BootstrapError(ConnectError):
+    """None of the bootstrap servers answered as a Kafka broker; the message has a reason for each."""
+
+
+class NotKafkaError(ConnectError):
+    """What answers on that port does not speak the Kafka protocol (HTTP, TLS, ...): correct the address or the protocol."""
+
+
+class ConnectionLost(NetworkError):
+    """A connection ended while requests were outstanding on it."""
+
+
+class DecodeError(KafkaError, ValueError):
+    """Bytes that are not the message they should be.
+
+    `api` is the message's name (None below the message layer), `version` its version and `offset` the byte where reading
+    stopped.
+    """
+
+    def __init__(self, reason: str, *, api: str | None = None, version: int | None = None, offset: int | None = None) -> None:
+        where = f"{api} v{version}" if api is not None else "data"
+        at = f" at byte {offset}" if offset is not None else ""
+        super().__init__(f"malformed {where}{at}: {reason}")
+        self.reason = reason
+        self.api = api
+        self.version = version
+        self.offset = offset
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), api=self.api, version=self.version, offset=self.offset), (self.reason,)
+
+
+class CorruptRecordsError(DecodeError):
+    """A record batch whose checksum, lengths or counts are wrong. The position is kept: seek past it to go on."""
+
+
+class EncodeError(KafkaError, ValueError):
+    """A value that the protocol cannot carry, or not in the version that the broker speaks."""
+
+
+class UnsupportedVersionError(KafkaError):
+    """The broker is too old (or too new) for what was asked."""
+
+
+class DeserializationError(KafkaError):
+    """A deserializer raised. `message` is the record as it was read: seek to its `next_offset` to go on without it."""
+
+    def __init__(self, message: Message, cause: Exception) -> None:
+        where = f"{message.topic} partition {message.partition} at offset {message.offset}"
+        super().__init__(f"{where}: a deserializer raised {cause!r}; seek to {message.next_offset} to skip the record")
+        self.message = message
+
+
+class DeliveryError(KafkaError):
+    """Some records of a `send_many` were not written; the others were.
+
+    `failed` has the error of each, by its index in the call.
+    """
+
+    def __init__(self, message: str, failed: dict[int, KafkaError]) -> None:
+        super().__init__(message, failed)
+        self.failed = failed
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+_RETRY, _METADATA, _COORDINATOR = "retry", "metadata", "coordinator"
+
+
+class ErrorCode(IntEnum):
+    """Kafka's error codes, and the reactions to them that Java's client has (org.apache.kafka.common.protocol.Errors)."""
+
+    text: str
+    """What happened, in a line."""
+    retriable: bool
+    """Whether the same request may succeed later."""
+    refresh_metadata: bool
+    """Whether the client's view of topics and leaders is out of date (Java's InvalidMetadataException)."""
+    refresh_coordinator: bool
+    """Whether the coordinator must be looked up again."""
+
+    def __new__(cls, code: int, text: str, reaction: str = "") -> Self:
+        """A member from its row in the table."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.text = text
+        member.retriable = bool(reaction)
+        member.refresh_metadata = reaction == _METADATA
+        member.refresh_coordinator = reaction == _COORDINATOR
+        return member
+
+    @classmethod
+    def of(cls, code: int) -> ErrorCode:
+        """The member for a code; UNKNOWN_SERVER_ERROR for one of a Kafka newer than this table."""
+        return _CODES.get(code, cls.UNKNOWN_SERVER_ERROR)
+
+    UNKNOWN_SERVER_ERROR = -1, "the broker failed in a way it has no code for; see its log"
+    NONE = 0, "no error"
+    OFFSET_OUT_OF_RANGE = 1, "the offset is outside what the partition holds"
+    CORRUPT_MESSAGE = 2, "the broker found the records corrupt, or without a key in a compacted topic", _RETRY
+    UNKNOWN_TOPIC_OR_PARTITION = 3, "the broker does not know the topic or partition", _METADATA
+    INVALID_FETCH_SIZE = 4, "the fetch size is not valid"
+    LEADER_NOT_AVAILABLE = 5, "the partition has no leader at the moment", _METADATA
+    NOT_LEADER_OR_FOLLOWER = 6, "the broker does not lead the partition, or holds no replica of it", _METADATA
+    REQUEST_TIMED_OUT = 7, "the broker gave up waiting, for replicas or for another broker", _RETRY
+    BROKER_NOT_AVAILABLE = 8, "the broker is not available"
+    REPLICA_NOT_AVAILABLE = 9, "the replica is not available", _METADATA
+    MESSAGE_TOO_LARGE = 10, "a record batch is larger than the topic's max.message.bytes"
+    STALE_CONTROLLER_EPOCH = 11, "the controller has moved"
+    OFFSET_METADATA_TOO_LARGE = 12, "the metadata of the commit is longer than offset.metadata.max.bytes"
+    NETWORK_EXCEPTION = 13, "the connection was lost before the answer came", _METADATA
+    COORDINATOR_LOAD_IN_PROGRESS = 14, "the coordinator is still loading its state", _RETRY
+    COORDINATOR_NOT_AVAILABLE = 15, "there is no coordinator at the moment", _COORDINATOR
+    NOT_COORDINATOR = 16, "the broker is not the coordinator", _COORDINATOR
+    INVALID_TOPIC_EXCEPTION = 17, "the topic name is not valid, or the topic is internal"
+    RECORD_LIST_TOO_LARGE = 18, "a record batch is larger than a log segment"
+    NOT_ENOUGH_REPLICAS = 19, "fewer replicas are in sync than min.insync.replicas; nothing was written", _RETRY
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20, "written, but to fewer replicas than min.insync.replicas", _RETRY
+    INVALID_REQUIRED_ACKS = 21, "acks must be -1, 0 or 1"
+    ILLEGAL_GENERATION = 22, "the group has moved on to another generation"
+    INCONSISTENT_GROUP_PROTOCOL = 23, "the member shares no protocol with its group"
+    INVALID_GROUP_ID = 24, "the group id is not valid"
+    UNKNOWN_MEMBER_ID = 25, "the coordinator does not know the member"
+    INVALID_SESSION_TIMEOUT = 26, "the session timeout is outside the broker's limits"
+    REBALANCE_IN_PROGRESS = 27, "the group is rebalancing: join again"
+    INVALID_COMMIT_OFFSET_SIZE = 28, "the commit is too large to store"
+    TOPIC_AUTHORIZATION_FAILED = 29, "no permission for the topic"
+    GROUP_AUTHORIZATION_FAILED = 30, "no permission for the group"
+    CLUSTER_AUTHORIZATION_FAILED = 31, "no permission for the cluster"
+    INVALID_TIMESTAMP = 32, "the timestamp is too far from the broker's time"
+    UNSUPPORTED_SASL_MECHANISM = 33, "the broker does not offer the SASL mechanism"
+    ILLEGAL_SASL_STATE = 34, "the request does not belong at this point of the SASL handshake"
+    UNSUPPORTED_VERSION = 35, "the broker does not speak this version of the request"
+    TOPIC_ALREADY_EXISTS = 36, "the topic exists already"
+    INVALID_PARTITIONS = 37, "the number of partitions is not valid"
+    INVALID_REPLICATION_FACTOR = 38, "the replication factor is not between 1 and the number of brokers"
+    INVALID_REPLICA_ASSIGNMENT = 39, "the assignment of replicas is not valid"
+    INVALID_CONFIG = 40, "a configuration is not valid"
+    NOT_CONTROLLER = 41, "the broker is not the controller", _RETRY
+    INVALID_REQUEST = 42, "the broker takes the request for malformed or contradictory"
+    UNSUPPORTED_FOR_MESSAGE_FORMAT = 43, "the partition's record format is too old for this"
+    POLICY_VIOLATION = 44, "the broker's policy forbids it"
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45, "the sequence number leaves a gap after the last one written"
+    DUPLICATE_SEQUENCE_NUMBER = 46, "the sequence number was written before"
+    INVALID_PRODUCER_EPOCH = 47, "a newer producer took over the id, or the transaction timed out"
+    INVALID_TXN_STATE = 48, "the transaction is not in a state that allows this"
+    INVALID_PRODUCER_ID_MAPPING = 49, "the producer id no longer belongs to the transactional id"
+    INVALID_TRANSACTION_TIMEOUT = 50, "the transaction timeout is larger than transaction.max.timeout.ms"
+    CONCURRENT_TRANSACTIONS = 51, "another operation on the transaction is not finished", _RETRY
+    TRANSACTION_COORDINATOR_FENCED = 52, "the transaction coordinator has been replaced"
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED = 53, "no permission for the transactional id"
+    SECURITY_DISABLED = 54, "the cluster has no authorizer"
+    OPERATION_NOT_ATTEMPTED = 55, "not attempted, since another part of the request failed"
+    KAFKA_STORAGE_ERROR = 56, "the broker cannot read or write its disk", _METADATA
+    LOG_DIR_NOT_FOUND = 57, "the broker has no such log directory"
+    SASL_AUTHENTICATION_FAILED = 58, "the broker rejected the credentials"
+    UNKNOWN_PRODUCER_ID = 59, "the broker has forgotten the producer, with its last records"
+    REASSIGNMENT_IN_PROGRESS = 60, "the partition is being reassigned already"
+    DELEGATION_TOKEN_AUTH_DISABLED = 61, "delegation tokens are switched off"
+    DELEGATION_TOKEN_NOT_FOUND = 62, "the broker does not know the delegation token"
+    DELEGATION_TOKEN_OWNER_MISMATCH = 63, "the principal may not use this delegation token"
+    DELEGATION_TOKEN_REQUEST_NOT_ALLOWED = 64, "delegation tokens cannot be managed over this kind of connection"
+    DELEGATION_TOKEN_AUTHORIZATION_FAILED = 65, "no permission for the delegation token"
+    DELEGATION_TOKEN_EXPIRED = 66, "the delegation token has expired"
+    INVALID_PRINCIPAL_TYPE = 67, "the type of principal is not supported"
+    NON_EMPTY_GROUP = 68, "the group still has members"
+    GROUP_ID_NOT_FOUND = 69, "the group does not exist"
+    FETCH_SESSION_ID_NOT_FOUND = 70, "the broker has dropped the fetch session", _RETRY
+    INVALID_FETCH_SESSION_EPOCH = 71, "the fetch session is out of step", _RETRY
+    LISTENER_NOT_FOUND = 72, "the leader has no listener of the name this one was reached by", _METADATA
+    TOPIC_DELETION_DISABLED = 73, "the cluster does not allow topics to be deleted"
+    FENCED_LEADER_EPOCH = 74, "the leader epoch is older than the broker's", _METADATA
+    UNKNOWN_LEADER_EPOCH = 75, "the leader epoch is newer than the broker's", _RETRY
+    UNSUPPORTED_COMPRESSION_TYPE = 76, "the version of the request cannot carry the partition's compression"
+    STALE_BROKER_EPOCH = 77, "the broker has restarted since"
+    OFFSET_NOT_AVAILABLE = 78, "the new leader does not know its high watermark yet", _RETRY
+    MEMBER_ID_REQUIRED = 79, "the member must join again under the id it was given"
+    PREFERRED_LEADER_NOT_AVAILABLE = 80, "the preferred leader is not available", _METADATA
+    GROUP_MAX_SIZE_REACHED = 81, "the group is full"
+    FENCED_INSTANCE_ID = 82, "another member has taken over the group instance id"
+    ELIGIBLE_LEADERS_NOT_AVAILABLE = 83, "no replica may become leader", _METADATA
+    ELECTION_NOT_NEEDED = 84, "the partition has the right leader already", _METADATA
+    NO_REASSIGNMENT_IN_PROGRESS = 85, "no reassignment of the partition is going on"
+    GROUP_SUBSCRIBED_TO_TOPIC = 86, "the group is subscribed to the topic"
+    INVALID_RECORD = 87, "the broker's checks reject a record"
+    UNSTABLE_OFFSET_COMMIT = 88, "an open transaction still decides about the offsets", _RETRY
+    THROTTLING_QUOTA_EXCEEDED = 89, "over the quota for changes", _RETRY
+    PRODUCER_FENCED = 90, "a newer producer has taken over the transactional id"
+    RESOURCE_NOT_FOUND = 91, "the resource does not exist"
+    DUPLICATE_RESOURCE = 92, "the request names the same thing twice"
+    UNACCEPTABLE_CREDENTIAL = 93, "the credential does not meet the broker's demands"
+    INCONSISTENT_VOTER_SET = 94, "the two sides do not agree on who votes"
+    INVALID_UPDATE_VERSION = 95, "the version of the update is not valid"
+    FEATURE_UPDATE_FAILED = 96, "the features could not be updated"
+    PRINCIPAL_DESERIALIZATION_FAILURE = 97, "the controller cannot read the forwarded principal"
+    SNAPSHOT_NOT_FOUND = 98, "there is no such snapshot"
+    POSITION_OUT_OF_RANGE = 99, "the position is outside the snapshot"
+    UNKNOWN_TOPIC_ID = 100, "the broker does not know the topic id", _METADATA
+    DUPLICATE_BROKER_REGISTRATION = 101, "the broker id is in use"
+    BROKER_ID_NOT_REGISTERED = 102, "there is no broker of this id"
+    INCONSISTENT_TOPIC_ID = 103, "the topic has another id than the request says", _METADATA
+    INCONSISTENT_CLUSTER_ID = 104, "the cluster has another id than the request says"
+    TRANSACTIONAL_ID_NOT_FOUND = 105, "there is no such transactional id"
+    FETCH_SESSION_TOPIC_ID_ERROR = 106, "the fetch session mixes requests with and without topic ids", _RETRY
+    INELIGIBLE_REPLICA = 107, "a replica may not join those in sync"
+    NEW_LEADER_ELECTED = 108, "done, but the leader has changed"
+    OFFSET_MOVED_TO_TIERED_STORAGE = 109, "the offset is in remote storage"
+    FENCED_MEMBER_EPOCH = 110, "the coordinator has fenced the member: rejoin with nothing"
+    UNRELEASED_INSTANCE_ID = 111, "another member still holds the group instance id"
+    UNSUPPORTED_ASSIGNOR = 112, "the group does not support the assignor"
+    STALE_MEMBER_EPOCH = 113, "the member epoch is old: wait for the next heartbeat's"
+    MISMATCHED_ENDPOINT_TYPE = 114, "a broker was asked what only a controller answers, or the reverse"
+    UNSUPPORTED_ENDPOINT_TYPE = 115, "the broker does not support this kind of endpoint"
+    UNKNOWN_CONTROLLER_ID = 116, "there is no controller of this id"
+    UNKNOWN_SUBSCRIPTION_ID = 117, "the telemetry subscription is unknown or old"
+    TELEMETRY_TOO_LARGE = 118, "the telemetry is larger than the broker accepts"
+    INVALID_REGISTRATION = 119, "the controller rejects the broker's registration"
+    TRANSACTION_ABORTABLE = 120, "the transaction must be aborted; its id can be used on"
+    INVALID_RECORD_STATE = 121, "the record is in no state to be acknowledged"
+    SHARE_SESSION_NOT_FOUND = 122, "the broker has dropped the share session", _RETRY
+    INVALID_SHARE_SESSION_EPOCH = 123, "the share session is out of step", _RETRY
+    FENCED_STATE_EPOCH = 124, "the state of the share group has another epoch"
+    INVALID_VOTER_KEY = 125, "the voter's key is not the replica's"
+    DUPLICATE_VOTER = 126, "the voter is one already"
+    VOTER_NOT_FOUND = 127, "there is no such voter"
+    INVALID_REGULAR_EXPRESSION = 128, "the regular expression is not valid"
+    REBOOTSTRAP_REQUIRED = 129, "the client's view of the cluster is too old: start again from the bootstrap servers"
+    STREAMS_INVALID_TOPOLOGY = 130, "the topology is not valid"
+    STREAMS_INVALID_TOPOLOGY_EPOCH = 131, "the epoch of the topology is not valid"
+    STREAMS_TOPOLOGY_FENCED = 132, "the epoch of the topology is old"
+    SHARE_SESSION_LIMIT_REACHED = 133, "the broker has as many share sessions as it allows", _RETRY
+
+
+_CODES = {int(member): member for member in ErrorCode}
+
+
+class BrokerError(KafkaError):
+    """A broker answered with an error code. Make one with `broker_error`, which picks the subclass."""
+
+    def __init__(self, code: int, context: str) -> None:
+        super().__init__(code, context)
+        self.code = int(code)
+        """The number that the broker sent."""
+        self.error = ErrorCode.of(code)
+        """Its meaning; UNKNOWN_SERVER_ERROR for a number that this version does not know."""
+        self.context = context
+        """What was asked, of whom."""
+
+    @property
+    def retriable(self) -> bool:
+        """Whether the same request may succeed later."""
+        return self.error.retriable
+
+    def __str__(self) -> str:
+        if self.code != self.error:
+            return f"{self.context}: error {self.code}, which this version of kafkawire does not know"
+        return f"{self.context}: {self.error.text} ({self.error.name}, {self.code})"
+
+
+class UnknownTopicError(BrokerError):
+    """The topic or partition does not exist, or not yet everywhere: create it, correct the name, or wait."""
+
+
+class OffsetOutOfRangeError(BrokerError):
+    """The position is before the first offset kept or after the last: seek, or set auto_offset_reset."""
+
+
+class MessageTooLargeError(BrokerError):
+    """The broker will not take so large a batch: send less at once, or raise max.message.bytes of the topic."""
+
+
+class AuthorizationError(BrokerError):
+    """The principal lacks a permission: have an ACL added. Trying again does not help."""
+
+
+class AuthenticationError(BrokerError):
+    """The broker refused the credentials or the mechanism: correct them. Trying again does not help."""
+
+
+_SUBCLASSES: dict[ErrorCode, type[BrokerError]] = {
+    ErrorCode.OFFSET_OUT_OF_RANGE: OffsetOutOfRangeError,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: UnknownTopicError,
+    ErrorCode.UNKNOWN_TOPIC_ID: UnknownTopicError,
+    ErrorCode.MESSAGE_TOO_LARGE: MessageTooLargeError,
+    ErrorCode.RECORD_LIST_TOO_LARGE: MessageTooLargeError,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: AuthorizationError,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: AuthorizationError,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: AuthorizationError,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: AuthorizationError,
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: AuthorizationError,
+    ErrorCode.UNSUPPORTED_SASL_MECHANISM: AuthenticationError,
+    ErrorCode.ILLEGAL_SASL_STATE: AuthenticationError,
+    ErrorCode.SASL_AUTHENTICATION_FAILED: AuthenticationError,
+}
+
+
+def broker_error(code: int, context: str) -> BrokerError:
+    """The exception for an error code. `context` says what was asked of whom ("fetch of flights-3 from broker 2")."""
+    return _SUBCLASSES.get(ErrorCode.of(code), BrokerError)(code, context)

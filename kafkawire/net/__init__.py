@@ -1,0 +1,1 @@
+"""The only IO of the library: the contract in `base`, and the drivers that fulfil it."""

@@ -1,0 +1,374 @@
+"""The driver for asyncio: links are asyncio protocols, a wait is a future.
+
+Everything runs on the loop's thread; what other threads may call (`Signal.set`, `Link.send`, `fail`, `close`) passes itself
+on to it. Writes go into the transport's buffer, which is bounded by what flows allow to be in flight, as they send nothing more
+before replies come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, cast
+
+from kafkawire.errors import ClosedError, ConnectionLost, ForkedError, KafkaError
+from kafkawire.net.base import NEVER
+from kafkawire.net.dial import Address, AttemptFailed, connect_in_turn, open_socket, reason_of, refuse_self_connect
+from kafkawire.protocol.frames import ClientPeer
+
+if TYPE_CHECKING:
+    import socket
+    import ssl
+
+    from kafkawire.config import TlsOptions
+    from kafkawire.protocol.frames import RequestFrame
+
+__all__ = ["Link", "Net", "Pending", "Signal", "Task"]
+
+_JOIN_TIMEOUT = 5.0
+"""Seconds that close() waits for sockets and spawned flows to end."""
+
+
+class Signal:
+    """See `net.base.Signal`."""
+
+    __slots__ = ("flag", "future", "net")
+
+    def __init__(self, net: Net) -> None:
+        self.flag = False
+        self.net = net
+        self.future: asyncio.Future[None] | None = None
+
+    def set(self) -> None:
+        """Raise the flag and wake the waiter; any thread."""
+        self.flag = True
+        if self.future is not None:
+            self.net.on_loop(self._wake)
+
+    def clear(self) -> None:
+        """Lower the flag."""
+        self.flag = False
+
+    def _wake(self) -> None:
+        if self.future is not None:
+            _resolve(self.future)
+
+
+class Pending:
+    """See `net.base.Pending`."""
+
+    __slots__ = ("done", "error", "signal", "value")
+
+    def __init__(self, signal: Signal | None) -> None:
+        self.signal = signal
+        self.done = signal is None
+        self.value: bytearray | None = None
+        self.error: Exception | None = None
+
+    def complete(self, value: bytearray | None, error: Exception | None) -> None:
+        """Store the outcome, unless there is one, and wake the owner."""
+        if self.signal is None:
+            self.error = error
+        elif not self.done:
+            self.value = value
+            self.error = error
+            self.done = True
+            self.signal.set()
+
+    def result(self) -> bytearray:
+        """The response frame; raises the error if there is one."""
+        if self.error is not None:
+            raise self.error.with_traceback(None)  # one error is shared by all pendings of a link
+        return self.value if self.value is not None else bytearray()
+
+
+class Link(asyncio.BufferedProtocol):
+    """See `net.base.Link`."""
+
+    def __init__(self, net: Net, sock: socket.socket, *, secured: bool) -> None:
+        self.error: Exception | None = None
+        self.gone = net.loop.create_future()
+        """Done when asyncio has let go of the socket."""
+        self._net = net
+        self._sock = sock
+        self._secured = secured
+        self._heard = False
+        self._peer = ClientPeer()
+        self._transport: asyncio.Transport | None = None
+
+    # ---- any thread
+
+    def send(self, frame: RequestFrame, signal: Any) -> Pending:
+        """See `net.base.Link.send`. Raises ForkedError in a child process."""
+        pending = Pending(signal)
+        if isinstance(self.error, ForkedError):
+            raise self.error
+        self._net.on_loop(self._send, frame, pending)
+        return pending
+
+    def fail(self, error: Exception) -> None:
+        """See `net.base.Link.fail`."""
+        self._net.on_loop(self._fail, error)
+
+    def close(self) -> None:
+        """Take the link down."""
+        self.fail(ConnectionLost("closed"))
+
+    # ---- asyncio's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The transport to write to."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._net.links.add(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where to receive into."""
+        return self._peer.get_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Bytes were received."""
+        self._heard = True
+        try:
+            replies = self._peer.received(nbytes)
+        except (KafkaError, MemoryError) as error:
+            self._fail(error)
+            return
+        for pending, frame in replies:
+            pending.complete(frame, None)
+
+    def eof_received(self) -> None:
+        """The broker will send no more."""
+        self._fail(ConnectionLost("the broker closed the connection"))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is closed."""
+        self._fail(self._explain(exc))
+        self._net.links.discard(self)
+        _resolve(self.gone)
+
+    # ---- on the loop's thread
+
+    def _send(self, frame: RequestFrame, pending: Pending) -> None:
+        if self.error is not None or self._transport is None:
+            pending.complete(None, self.error)
+            return
+        self._transport.writelines(self._peer.request(frame, None if pending.signal is None else pending))
+
+    def _fail(self, error: Exception) -> None:
+        if self.error is not None:
+            return
+        self.error = error
+        if self._transport is not None:
+            self._transport.abort()
+        for pending in self._peer.outstanding():
+            pending.complete(None, error)
+
+    def _explain(self, error: Exception | None) -> Exception:
+        if error is None:
+            return ConnectionLost("the broker closed the connection")
+        if self._secured and isinstance(error, OSError):
+            from kafkawire.net.tls import rejected
+
+            verdict = rejected(error)
+            if verdict is not None:
+                return verdict
+            if not self._heard:
+                # In TLS 1.3 the broker judges our certificate after the handshake, and asyncio reports a failed write before
+                # it reads the verdict.
+                hint = "check ssl_certfile and ssl_keyfile"
+                return ConnectionLost(f"connection lost right after the TLS handshake: {reason_of(error)}; {hint}")
+        return ConnectionLost(f"connection lost: {reason_of(error)}")
+
+    def abandon(self, error: Exception) -> None:
+        """Drop the socket without a word: it belongs to the parent process."""
+        self.error = error
+        fd = self._sock.detach()
+        if fd >= 0:
+            os.close(fd)
+
+
+class Task:
+    """See `net.base.Task`."""
+
+    def __init__(self) -> None:
+        self.done = False
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+
+class Net:
+    """See `net.base.Net`; for the running loop. Its signals are its own: `signal: Any` below is one of them.
+
+    In a child process after fork() it only raises ForkedError: the child's copies of the sockets are closed unwritten.
+    """
+
+    wall_clock = staticmethod(time.time)
+    # Flows and callers share the loop's thread, but signals come from other threads too, with the state behind them.
+    lock = staticmethod(threading.Lock)
+
+    def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self.loop = loop if loop is not None else asyncio.get_running_loop()
+        self.now = self.loop.time
+        self._thread = threading.get_ident()
+        self._error: ClosedError | None = None
+        self.links: set[Link] = set()
+        """Those whose socket is open; they enter and leave by themselves."""
+        self._waiting: set[asyncio.Future[None]] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        _nets.add(self)
+
+    def signal(self) -> Signal:
+        """A new signal, for one flow to wait on."""
+        return Signal(self)
+
+    def spawn(self, coro: Coroutine[Any, Any, Any], done: Any = None, name: str = "kafkawire") -> Task:
+        """Run a flow in a task of its own."""
+        if self._error is not None:
+            coro.close()
+            raise self._error
+        task = Task()
+
+        async def body() -> None:
+            try:
+                task.value = await coro
+            except BaseException as error:
+                task.error = error
+                if not isinstance(error, Exception):  # cancellation and the like are asyncio's too
+                    raise
+            finally:
+                task.done = True
+                if done is not None:
+                    done.set()
+
+        running = self.loop.create_task(body(), name=name)
+        self._tasks.add(running)
+        running.add_done_callback(self._tasks.discard)
+        return task
+
+    async def connect(self, host: str, port: int, tls: TlsOptions | None, deadline: float) -> Link:
+        """See `net.base.Net.connect`."""
+        if self._error is not None:
+            raise self._error
+        context: ssl.SSLContext | None = None
+        if tls is not None:
+            from kafkawire.net.tls import client_context
+
+            context = client_context(tls)
+
+        async def attempt(address: Address, until: float) -> Link:
+            return await self._attempt(address, until, host, context)
+
+        return await connect_in_turn(self, host, port, deadline, attempt)
+
+    async def _attempt(self, address: Address, until: float, host: str, context: ssl.SSLContext | None) -> Link:
+        started = self.now()
+        stage = "connect"
+        patience = asyncio.timeout_at(until if until < NEVER else None)
+        sock = open_socket(address)
+        try:
+            async with patience:
+                await self.loop.sock_connect(sock, address.sockaddr)
+                refuse_self_connect(sock)
+                if context is not None:
+                    stage = "TLS"
+                return await self._adopt(sock, host, context, max(until - self.now(), 0.001))
+        except OSError as error:
+            sock.close()
+            if isinstance(error, TimeoutError) and patience.expired():
+                raise AttemptFailed(stage, f"no answer in {self.now() - started:.1f} s") from None
+            if stage == "TLS":
+                from kafkawire.net.tls import handshake_failed
+
+                raise handshake_failed(error, host) from None
+            # asyncio puts "Connect call failed" in place of the reason.
+            raise AttemptFailed(stage, os.strerror(error.errno) if error.errno else reason_of(error)) from None
+        except BaseException:
+            sock.close()
+            raise
+
+    async def _adopt(self, sock: socket.socket, host: str, context: ssl.SSLContext | None, patience: float) -> Link:
+        """Hand a connected socket to asyncio, which shakes hands if there is a context."""
+        link = Link(self, sock, secured=context is not None)
+        if context is None:
+            await self.loop.create_connection(lambda: link, sock=sock)
+        else:
+            from kafkawire.net.tls import server_name
+
+            timeout = min(patience, 3600.0)  # asyncio's own; ours ends the attempt
+            name = server_name(host)
+            await self.loop.create_connection(
+                lambda: link, sock=sock, ssl=context, server_hostname=name, ssl_handshake_timeout=timeout
+            )
+        return link
+
+    async def wait(self, signal: Any, deadline: float = NEVER) -> bool:
+        """See `net.base.Net.wait`. Raises ClosedError once the net is closed, ForkedError in a child process."""
+        if signal.flag:
+            return True
+        if self._error is not None:
+            raise self._error
+        future = signal.future = self.loop.create_future()
+        timer = self.loop.call_at(deadline, _resolve, future) if deadline < NEVER else None
+        self._waiting.add(future)
+        try:
+            if not signal.flag:  # another thread sets the flag before it looks for the future
+                await future
+        finally:
+            self._waiting.discard(future)
+            signal.future = None
+            if timer is not None:
+                timer.cancel()
+        if not signal.flag and self._error is not None:
+            raise self._error
+        return bool(signal.flag)
+
+    async def close(self) -> None:
+        """Close every link, make every wait raise ClosedError, and wait until sockets and flows are gone. Idempotent."""
+        if self._error is None:
+            self._error = ClosedError("the network driver is closed: make a new client")
+        for future in self._waiting:
+            _resolve(future)
+        for link in list(self.links):
+            link.close()
+        ends = {link.gone for link in self.links} | self._tasks - {asyncio.current_task()}
+        if ends:
+            await asyncio.wait(ends, timeout=_JOIN_TIMEOUT)
+
+    # ---- for signals and links
+
+    def on_loop(self, call: Callable[..., None], *arguments: Any) -> None:
+        """Make the call on the loop's thread: now, if this is it. After the loop's end nobody is left to be told."""
+        if threading.get_ident() == self._thread:
+            call(*arguments)
+            return
+        with contextlib.suppress(RuntimeError):
+            self.loop.call_soon_threadsafe(call, *arguments)
+
+    def abandon(self) -> None:
+        """In a forked child: drop what belongs to the parent, without writing."""
+        self._error = ForkedError("this client was made before fork(), in the parent process: make a new one in the child")
+        for link in self.links:
+            link.abandon(self._error)
+        self.links.clear()
+
+
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+_nets: weakref.WeakSet[Net] = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for net in list(_nets):
+        net.abandon()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_all)

@@ -1,0 +1,143 @@
+"""The contract between client behaviour and IO: what a driver offers, and all that `kafkawire.core` may know of it.
+
+Flows are written once, as `async def`, against these protocols. Three drivers run them: `net.blocking` (threads; coroutines
+never suspend), `net.aio` (asyncio) and the seeded simulation of the test suite.
+
+The rules, each of which a lost wake-up or a torn stream has paid for:
+
+1. `signal.clear()`, then look at the state, then `net.wait(signal, deadline)`; any other order loses wake-ups.
+2. A `Pending` completes exactly once: value or error, `done`, then its signal. Late replies are dropped by correlation id.
+3. Deadlines are absolute `now()` values. `wait` returns False and closes nothing; the flow decides.
+4. Any `await` may raise KeyboardInterrupt or CancelledError: flows undo in `finally`. Abandoning a pending is free. Spawned
+   flows are never cancelled: a flag and their signal stop them, then `join` with a deadline.
+5. A flow never holds a lock across an `await`, never blocks in any other way, and never connects inline while it serves
+   several brokers (it spawns the connect).
+
+What is not in the contract: which thread completes a pending, fairness between waiters, and any order between two links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from kafkawire.errors import RequestTimedOut
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from kafkawire.config import TlsOptions
+    from kafkawire.protocol.frames import RequestFrame
+
+__all__ = ["NEVER", "Link", "Net", "Pending", "Signal", "Task", "call", "join", "sleep"]
+
+NEVER = float("inf")
+"""A deadline that does not come."""
+
+T = TypeVar("T")
+
+
+class Signal(Protocol):
+    """A flag that one flow waits on and anyone may raise."""
+
+    flag: bool
+
+    def set(self) -> None:
+        """Raise the flag and wake the waiter. Any thread; no system call unless the owner is inside a poll."""
+
+    def clear(self) -> None:
+        """Lower the flag. The owner only, before it looks at the state."""
+
+
+class Pending(Protocol):
+    """One outstanding reply."""
+
+    done: bool
+    value: bytearray | None
+    """The response frame without its size, once done; None after an error."""
+    error: Exception | None
+
+    def result(self) -> bytearray:
+        """The response frame; raises the error if there is one. Only once `done`."""
+
+
+class Link(Protocol):
+    """One connection to one broker, carrying any number of requests at once."""
+
+    error: Exception | None
+    """Why the link is down, or None while it is up."""
+
+    def send(self, frame: RequestFrame, signal: Signal | None) -> Pending:
+        """Queue a request; the reply completes the returned pending and sets `signal`.
+
+        Any thread. Never blocks and never raises on a network failure: the pending completes with ConnectionLost.
+        With `signal` None no reply is expected (Produce with acks=0) and the pending is done at once.
+        """
+
+    def fail(self, error: Exception) -> None:
+        """Take the link down: every pending completes with `error`. Any thread, idempotent."""
+
+    def close(self) -> None:
+        """`fail(ConnectionLost("closed"))`."""
+
+
+class Task(Protocol):
+    """A spawned flow."""
+
+    done: bool
+    value: Any
+    error: BaseException | None
+
+
+class Net(Protocol):
+    """A driver."""
+
+    def now(self) -> float:
+        """Monotonic seconds; the scale of every deadline."""
+
+    def wall_clock(self) -> float:
+        """Seconds since the epoch, for record timestamps only (trap 141)."""
+
+    def signal(self) -> Signal: ...
+
+    def lock(self) -> AbstractContextManager[Any]:
+        """A mutex for state that user threads and flows share; never held across an await."""
+
+    def spawn(self, coro: Coroutine[Any, Any, Any], done: Signal | None = None, name: str = "kafkawire") -> Task:
+        """Run a flow beside the caller; `done` is set when it has ended."""
+
+    async def connect(self, host: str, port: int, tls: TlsOptions | None, deadline: float) -> Link:
+        """Resolve, connect (every address in turn, trap 110) and, with `tls`, shake hands.
+
+        Raises ConnectError that names the stage (resolve, connect, TLS) and every address tried.
+        """
+
+    async def wait(self, signal: Signal, deadline: float = NEVER) -> bool:
+        """Suspend until the signal is set or the deadline has come; returns `signal.flag`. The only suspension point."""
+
+
+async def call(net: Net, link: Link, frame: RequestFrame, deadline: float) -> bytearray:
+    """One request, one reply. Raises ConnectionLost, or RequestTimedOut at the deadline (the link stays up)."""
+    signal = net.signal()
+    pending = link.send(frame, signal)
+    while True:
+        signal.clear()
+        if pending.done:
+            return pending.result()
+        if not await net.wait(signal, deadline):
+            raise RequestTimedOut(f"no answer to API key {frame.api_key} before its deadline")
+
+
+async def sleep(net: Net, seconds: float) -> None:
+    """Wait for a time, in the driver's own clock."""
+    await net.wait(net.signal(), net.now() + seconds)
+
+
+async def join(net: Net, task: Task, done: Signal, deadline: float) -> bool:
+    """Wait until a spawned flow has ended (`done` is the signal it was spawned with); False at the deadline."""
+    while True:
+        done.clear()
+        if task.done:
+            return True
+        if not await net.wait(done, deadline):
+            return False

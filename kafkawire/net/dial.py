@@ -1,0 +1,136 @@
+"""What connecting has in common in both drivers: a name becomes addresses, which are tried in turn, and failures are told.
+
+Written against `net.base`, so resolving waits as everything else does: with a deadline, and open to interrupts.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from kafkawire.errors import ConnectError, NotKafkaError
+from kafkawire.net.base import NEVER, Net
+
+__all__ = ["Address", "AttemptFailed", "connect_in_turn", "open_socket", "reason_of", "refuse_self_connect"]
+
+L = TypeVar("L")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """One answer of getaddrinfo."""
+
+    family: int
+    type: int
+    protocol: int
+    sockaddr: Any
+
+    def __str__(self) -> str:
+        host, port = self.sockaddr[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class AttemptFailed(Exception):
+    """One address could not be connected to. Not for users: `connect_in_turn` makes one ConnectError of all of them."""
+
+    def __init__(self, stage: str, reason: str, *, not_kafka: bool = False) -> None:
+        super().__init__(f"{stage}: {reason}")
+        self.stage = stage
+        self.reason = reason
+        self.not_kafka = not_kafka
+
+
+async def connect_in_turn(
+    net: Net, host: str, port: int, deadline: float, attempt: Callable[[Address, float], Awaitable[L]]
+) -> L:
+    """Resolve, and return the result of the first attempt that succeeds (trap 110: every address, resolved anew each time).
+
+    `attempt` is given an address and its share of the time left, and raises AttemptFailed. Raises ConnectError, or
+    NotKafkaError if something else than Kafka answered at every address.
+    """
+    addresses = await _resolve(net, host, port, deadline)
+    failures: list[tuple[Address, AttemptFailed]] = []
+    for index, address in enumerate(addresses):
+        left = deadline - net.now()
+        if failures and left <= 0:
+            failures.append((address, AttemptFailed("connect", "not tried, the time was up")))
+            continue
+        share = NEVER if deadline == NEVER else net.now() + left / (len(addresses) - index)
+        try:
+            return await attempt(address, share)
+        except AttemptFailed as failure:
+            failures.append((address, failure))
+    raise _connect_error(host, port, failures)
+
+
+def _connect_error(host: str, port: int, failures: list[tuple[Address, AttemptFailed]]) -> ConnectError:
+    kind = NotKafkaError if all(failure.not_kafka for _, failure in failures) else ConnectError
+    reasons = "; ".join(f"{address}: {failure}" for address, failure in failures)
+    return kind(f"cannot connect to {host}:{port}: {reasons}")
+
+
+async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[Address]:
+    """The addresses of a name. getaddrinfo knows neither deadlines nor interrupts, so names are looked up in a thread."""
+    if not 0 < port < 65536:
+        raise ConnectError(f"cannot connect to {host}:{port}: there is no such port")
+    try:
+        return _look_up(host, port, socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        pass  # a name, not an address
+    answers: list[list[Address] | Exception] = []
+    signal = net.signal()
+
+    def look_up() -> None:
+        try:
+            answers.append(_look_up(host, port))
+        except (OSError, UnicodeError) as error:
+            answers.append(error)
+        signal.set()
+
+    threading.Thread(target=look_up, name="kafkawire-resolve", daemon=True).start()
+    while True:
+        signal.clear()
+        if answers:
+            break
+        if not await net.wait(signal, deadline):
+            raise ConnectError(f"cannot connect to {host}:{port}: resolve: no answer for the name {host} in the time given")
+    answer = answers[0]
+    if isinstance(answer, Exception):
+        raise ConnectError(f"cannot connect to {host}:{port}: resolve: {reason_of(answer)}") from answer
+    return answer
+
+
+def _look_up(host: str, port: int, flags: int = 0) -> list[Address]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
+    return list(dict.fromkeys(Address(family, kind, protocol, sockaddr) for family, kind, protocol, _, sockaddr in found))
+
+
+def open_socket(address: Address) -> socket.socket:
+    """A non-blocking socket for an address. Buffer sizes are left to the kernel: setting them would turn its tuning off.
+
+    Raises AttemptFailed, as where the system knows IPv6 addresses but has no IPv6.
+    """
+    try:
+        sock = socket.socket(address.family, address.type, address.protocol)
+    except OSError as error:
+        raise AttemptFailed("connect", reason_of(error)) from None
+    sock.setblocking(False)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return sock
+
+
+def refuse_self_connect(sock: socket.socket) -> None:
+    """A connect to a free local port can meet itself (TCP simultaneous open); nobody else is there."""
+    if sock.getsockname() == sock.getpeername():
+        raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
+
+
+def reason_of(error: Exception) -> str:
+    """What an exception says, without its number."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

@@ -1,0 +1,124 @@
+"""TLS for both drivers: contexts from options, what a failed handshake means, and TLS without IO for the blocking driver."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from kafkawire.errors import ConfigurationError, ConnectError
+from kafkawire.net.dial import AttemptFailed, reason_of
+
+if TYPE_CHECKING:
+    from kafkawire.config import TlsOptions
+
+__all__ = ["TlsStream", "client_context", "handshake_failed", "rejected", "server_name"]
+
+_NOT_TLS = {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"}
+"""How OpenSSL puts it when the other side's first bytes are no TLS record."""
+
+_ABOUT_OUR_CERTIFICATE = ("CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE")
+"""Alerts about the client's certificate; the last is what TLS 1.2 says of a missing one."""
+
+_WRONG_HOST = 62
+"""X509_V_ERR_HOSTNAME_MISMATCH; 64 is the same for IP addresses."""
+
+_EXPIRED = 10
+"""X509_V_ERR_CERT_HAS_EXPIRED."""
+
+
+@lru_cache(maxsize=32)
+def client_context(options: TlsOptions) -> ssl.SSLContext:
+    """The context for these options, made once: files that change later are not read again.
+
+    Raises ConfigurationError for files that are missing or do not fit together.
+    """
+    if options.context is not None:
+        return options.context
+    try:
+        context = ssl.create_default_context(cafile=options.cafile)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"ssl_cafile {options.cafile!r}: {reason_of(error)}") from error
+    context.check_hostname = options.check_hostname
+    if options.certfile is not None:
+        try:
+            # Without a password OpenSSL would ask for one on the terminal.
+            context.load_cert_chain(options.certfile, options.keyfile, options.password or "")
+        except (OSError, ValueError) as error:
+            what = f"ssl_certfile {options.certfile!r} with ssl_keyfile {options.keyfile!r}"
+            raise ConfigurationError(f"{what}: {reason_of(error)}; is ssl_password right?") from error
+    return context
+
+
+def server_name(host: str) -> str:
+    """The name for SNI and the certificate check: the one asked for, whatever address it led to (trap 126).
+
+    A dot at its end, which makes it absolute (trap 110), belongs to neither.
+    """
+    return host.removesuffix(".")
+
+
+def handshake_failed(error: OSError, host: str) -> AttemptFailed:
+    """The reason in words that tell the user what to change."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return AttemptFailed("TLS", f"the broker's certificate was refused: {error.verify_message}. {_advice(error, host)}")
+    if isinstance(error, ssl.SSLError) and error.reason in _NOT_TLS:
+        return AttemptFailed("TLS", "the port does not speak TLS: is security_protocol right?", not_kafka=True)
+    if isinstance(error, ssl.SSLError) and (refusal := rejected(error)) is not None:
+        return AttemptFailed("TLS", str(refusal))
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+        return AttemptFailed("TLS", reason_of(error))
+    return AttemptFailed("TLS", "the connection was closed during the handshake: does this port speak TLS (security_protocol)?")
+
+
+def rejected(error: OSError) -> ConnectError | None:
+    """The broker's verdict on us, if that is what the error is; TLS 1.3 delivers it after the handshake."""
+    reason = error.reason if isinstance(error, ssl.SSLError) else None
+    if reason is None or "ALERT" not in reason or not any(what in reason for what in _ABOUT_OUR_CERTIFICATE):
+        return None
+    said = reason.lower().replace("_", " ")
+    return ConnectError(f"the broker refused this client in TLS ({said}): check ssl_certfile and ssl_keyfile")
+
+
+def _advice(error: ssl.SSLCertVerificationError, host: str) -> str:
+    if error.verify_code in (_WRONG_HOST, _WRONG_HOST + 2):
+        return f"Connect by a name that is in it, or have one made for {host} (ssl_check_hostname=False turns the check off)"
+    if error.verify_code == _EXPIRED:
+        return "Have a new one installed at the broker, or check this computer's clock"
+    return "Give the file of the authority that signed it as ssl_cafile"
+
+
+class TlsStream:
+    """The TLS side of one connection, fed and drained by its owner, who also locks: OpenSSL allows one thread at a time."""
+
+    def __init__(self, context: ssl.SSLContext, host: str) -> None:
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._object = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name(host))
+        self.feed = self._incoming.write
+        self.sealed = self._outgoing.read
+        """Ciphertext that is to be sent, b"" if there is none."""
+
+    def handshake(self) -> bool:
+        """Go on as far as what was fed allows; True when the connection is secured. Raises ssl.SSLError."""
+        try:
+            self._object.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        return True
+
+    def seal(self, parts: Sequence[bytes | bytearray | memoryview]) -> bytes:
+        """The ciphertext of the parts."""
+        for part in parts:
+            rest = memoryview(part)
+            while rest:
+                rest = rest[self._object.write(rest) :]
+        return self.sealed()
+
+    def read_into(self, buffer: memoryview) -> int:
+        """Decrypt into the buffer; 0 when more has to be fed first. Raises ssl.SSLZeroReturnError at the end."""
+        try:
+            return self._object.read(len(buffer), buffer)  # type: ignore[return-value]
+        except ssl.SSLWantReadError:
+            return 0

@@ -1,0 +1,190 @@
+"""A producer for threads and scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+
+from kafkawire.config import ProducerOptions, from_properties, resolve_shared
+from kafkawire.connection import Connection, connect_for
+from kafkawire.core.accumulator import Counts
+from kafkawire.core.batch import Batch, DeliveryCallback
+from kafkawire.core.columns import Columns, arrow_columns
+from kafkawire.core.deliveries import failures_of, written_by
+from kafkawire.core.producer import ProducerCore, wait_done
+from kafkawire.errors import DeliveryError, KafkaError, TimedOut
+from kafkawire.message import Header, RecordMetadata
+from kafkawire.net.blocking import run
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import pyarrow as pa
+
+__all__ = ["BatchDelivery", "Delivery", "Producer"]
+
+
+class Delivery(tuple[Batch, int]):
+    """What becomes of one record. Any thread may ask."""
+
+    __slots__ = ()
+
+    def done(self) -> bool:
+        """Whether the record is written or given up."""
+        return self[0].done
+
+    def result(self, timeout: float | None = None) -> RecordMetadata:
+        """Wait until the record is acknowledged. Raises why it was not written, or TimedOut after `timeout` seconds."""
+        batch, index = self
+        if not batch.done:
+            _wait(batch, timeout)
+        return batch.outcome(index)
+
+    def exception(self, timeout: float | None = None) -> KafkaError | None:
+        """Wait as `result`; returns why the record was not written, None if it was."""
+        batch, index = self
+        if not batch.done:
+            _wait(batch, timeout)
+        try:
+            batch.outcome(index)
+        except KafkaError as error:
+            return error
+        return None
+
+
+class BatchDelivery:
+    """What becomes of the records of one `send_many` or `send_arrow`."""
+
+    def __init__(self, runs: list[tuple[Batch, int, Sequence[int]]]) -> None:
+        self._runs = runs
+
+    def done(self) -> bool:
+        """Whether every record is written or given up."""
+        return all(batch.done for batch, _, _ in self._runs)
+
+    def result(self, timeout: float | None = None) -> list[RecordMetadata]:
+        """Wait until all are acknowledged; where each was written, in the order of the call.
+
+        Raises DeliveryError with the errors by index if some were not written, TimedOut after `timeout` seconds.
+        """
+        for batch, _, _ in self._runs:
+            if not batch.done:
+                _wait(batch, timeout)
+        failed = failures_of(self._runs)
+        if failed:
+            raise DeliveryError(f"{len(failed)} records were not written: {next(iter(failed.values()))}", failed)
+        return written_by(self._runs)
+
+
+class Producer:
+    """Sends records; any thread may call it.
+
+    Options are those of `ProducerOptions`; with `connection`, those of the connection are the connection's. Close it, or use
+    it in a `with` statement: leaving it flushes.
+
+    Raises ConfigurationError for options that are unknown, contradictory or out of range.
+    """
+
+    def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions]) -> None:
+        self.options = resolve_shared(ProducerOptions, options, None if connection is None else connection.options)
+        self._connection, self._own_connection = connect_for(connection, self.options)
+        self._core = ProducerCore(self._connection.client, self.options, Delivery)
+        self._append = self._core.accumulator.append
+        self._serializers = self.options["key_serializer"], self.options["value_serializer"]
+        self._plain = self._serializers == (None, None)
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, Any]) -> Self:
+        """The same from dotted Kafka properties, as `{"bootstrap.servers": ..., "linger.ms": 5}`."""
+        return cls(**cast(ProducerOptions, from_properties(ProducerOptions, properties)))
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Iterable[Header] | None = None,
+        on_delivery: DeliveryCallback | None = None,
+    ) -> Delivery:
+        """Accept a record; returns its handle at once, unless metadata or room must be waited for (max_block_ms).
+
+        Key and value are bytes or None, or what the serializers take. `timestamp` is in milliseconds since the epoch, now if
+        None. `headers` are (name, bytes or None) pairs. `on_delivery` is called with (metadata, error) in a thread of its own.
+
+        Raises UnknownTopicError, BootstrapError, TimedOut, MessageTooLargeError, ConfigurationError (a partition that does
+        not exist), TypeError (not bytes) or ClosedError; the record is then not accepted.
+        """
+        if not self._plain:
+            key, value = self._serialize(key, value)
+        if on_delivery is not None:
+            self._core.start_callbacks()
+        handle = self._append(topic, value, key, partition, timestamp, headers, on_delivery)
+        if handle is None:
+            handle = run(self._core.send(topic, value, key, partition, timestamp, headers, on_delivery))
+        return cast(Delivery, handle)
+
+    def send_many(
+        self,
+        topic: str,
+        values: Sequence[Any],
+        keys: Sequence[Any] | None = None,
+        partition: int | None = None,
+        timestamps: Sequence[int] | None = None,
+        headers: Sequence[Iterable[Header] | None] | None = None,
+    ) -> BatchDelivery:
+        """Accept many records in one call, a column each for values, keys, timestamps and headers.
+
+        Much cheaper than as many `send` calls. Raises as `send`; columns of the wrong kind or length and records that are
+        too large are found before anything is accepted.
+        """
+        if not self._plain:
+            keys = [None] * len(values) if keys is None else keys
+            pairs = [self._serialize(key, value) for key, value in zip(keys, values, strict=True)]
+            keys, values = [key for key, _ in pairs], [value for _, value in pairs]
+        return BatchDelivery(run(self._core.send_columns(topic, Columns(values, keys, timestamps, headers), partition)))
+
+    def send_arrow(self, topic: str, table: pa.Table | pa.RecordBatch) -> BatchDelivery:
+        """Accept the rows of an Arrow table: columns value[, key, partition, timestamp, headers].
+
+        `value` and `key` are binary or string, `timestamp` is a timestamp or whole milliseconds. Raises as `send_many`.
+        """
+        runs: list[tuple[Batch, int, Sequence[int]]] = []
+        for partition, rows, columns in arrow_columns(table):
+            for batch, at, numbers in run(self._core.send_columns(topic, columns, partition)):
+                runs.append((batch, at, [rows[number] for number in numbers]))
+        return BatchDelivery(runs)
+
+    def flush(self, *, timeout: float | None = None) -> None:
+        """Wait until everything accepted so far is written or given up. Raises TimedOut after `timeout` seconds."""
+        run(self._core.flush(self._connection.deadline(timeout)))
+
+    def counts(self) -> Counts:
+        """Records so far: accepted = acknowledged + failed + queued, at any time."""
+        return self._core.counts()
+
+    def close(self, *, timeout: float | None = None) -> None:
+        """Send what is queued for up to `timeout` seconds, fail the rest with ClosedError. Idempotent."""
+        try:
+            run(self._core.close(self._connection.deadline(timeout)))
+        finally:
+            if self._own_connection:
+                self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _serialize(self, key: Any, value: Any) -> tuple[Any, Any]:
+        of_key, of_value = self._serializers
+        return key if of_key is None else of_key(key), value if of_value is None else of_value(value)
+
+
+def _wait(batch: Batch, timeout: float | None) -> None:
+    accumulator = batch.queue.accumulator
+    deadline = float("inf") if timeout is None else accumulator.net.now() + timeout
+    if not run(wait_done(accumulator, batch, deadline)):
+        raise TimedOut(f"not acknowledged in {timeout} s; the record is still queued")

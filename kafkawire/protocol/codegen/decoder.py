@@ -1,0 +1,208 @@
+"""Generates the function that decodes one version of a message."""
+
+from __future__ import annotations
+
+from struct import calcsize
+from typing import TYPE_CHECKING
+
+from kafkawire.protocol import wire
+from kafkawire.protocol.codegen.builder import Builder
+from kafkawire.protocol.wire import Wire
+
+if TYPE_CHECKING:
+    from kafkawire.protocol.schema import Field, Message, Struct
+
+__all__ = ["DecoderBuilder"]
+
+
+class DecoderBuilder(Builder):
+    """`decode(data, pos) -> (message, end)`."""
+
+    def __init__(self, cls: type[Message], version: int) -> None:
+        super().__init__(cls, version)
+        name = self.constant("API", cls.__name__)
+        with self.block("def decode(data, pos):"):
+            self.add("size = len(data)")
+            if self.has_records(cls):
+                self.add("view = memoryview(data)")
+            with self.block("try:"):
+                self.struct(cls, "o")
+                self.flush()
+                self.add("return o, pos")
+            with self.block("except FAULTS as fault:"):
+                self.add(f"raise decode_error({name}, {version}, pos, fault) from None")
+
+    def flush(self) -> None:
+        """Emit the unpack for the run."""
+        if self.array is None and not self.run:
+            return
+        if self.array is None and [code for code, _ in self.run] == ["B"]:
+            self.add(f"{self.run.pop()[1]} = data[pos]", "pos += 1")
+            return
+        targets = [target for _, target in self.run]
+        step = str(calcsize(">" + self.format()))
+        if self.array is not None:
+            element, target, count = self.array
+            targets.insert(0, f"*{target}")
+            step = f"{count} * {element.size}" + (f" + {step}" if self.run else "")
+        self.add(
+            f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {self.packer('unpack_from')}(data, pos)",
+            f"pos += {step}",
+        )
+        self.run, self.array = [], None
+
+    def struct(self, cls: type[Struct], var: str) -> None:
+        """Read a struct into a new object `var`."""
+        self.add(f"{var} = new({self.class_constant(cls)})")
+        if not self.flexible:
+            self.add(f"{var}.unknown_tags = None")
+        for f in cls.fields:
+            if not self.has(f) or f.tag is not None:
+                self.add(f"{var}.{f.name} = {self.default(f)}")
+        for f in cls.fields:
+            if self.has(f) and f.tag is None:
+                self.field(f, f"{var}.{f.name}")
+        if self.flexible:
+            self.tags(cls, var)
+
+    def default(self, field: Field) -> str:
+        """An expression for the default."""
+        if field.default == []:
+            return "[]"
+        if isinstance(field.element, type) and field.fresh:
+            return self.class_constant(field.element) + "()"
+        return repr(field.default)
+
+    def field(self, field: Field, target: str) -> None:
+        """Read a field that this version has."""
+        if field.array:
+            self.array_field(field, target)
+        elif isinstance(field.element, type):
+            self.struct_field(field, field.element, target)
+        else:
+            self.value(field, field.element, target, nullable=self.nullable(field))
+
+    def length(self, code: str) -> int:
+        """Read a length into `n`, as the last of the run; what has to be taken off `n` (1 for compact lengths)."""
+        if self.flexible:
+            self.run.append(("B", "n"))
+            self.flush()
+            with self.block("if n > 127:"):
+                self.add("n, pos = decode_varint(data, pos - 1)")
+            return 1
+        self.run.append((code, "n"))
+        self.flush()
+        return 0
+
+    def value(self, field: Field, kind: Wire, target: str, *, nullable: bool) -> None:
+        """Read a value that is neither array nor struct."""
+        if kind.code:
+            self.run.append((kind.code, target))
+            return
+        off = self.length(kind.length_code)
+        if nullable:
+            with self.block(f"if n == {off - 1}:"):
+                self.add(f"{target} = None")
+            with self.block("else:"):
+                self.sized(field, kind, target, off)
+        else:
+            self.sized(field, kind, target, off)
+
+    def sized(self, field: Field, kind: Wire, target: str, off: int) -> None:
+        """Read `n - off` bytes of string, bytes or records."""
+        limit = f"size - pos + {off}" if off else "size - pos"
+        with self.block(f"if not {off} <= n <= {limit}:"):
+            self.add(f"raise length_fault({field.name!r}, n - {off}, size - pos)")
+        self.add(f"end = pos + n - {off}" if off else "end = pos + n")
+        if kind is wire.STRING:
+            self.add(f"{target} = str(data[pos:end], 'utf-8')")
+        elif kind is wire.RECORDS:
+            self.add(f"{target} = view[pos:end]")
+        else:
+            self.add(f"{target} = bytes(data[pos:end])")
+        self.add("pos = end")
+
+    def array_field(self, field: Field, target: str) -> None:
+        """Read an array."""
+        off = self.length("i")
+        nullable = self.nullable(field)
+        if nullable:
+            with self.block(f"if n == {off - 1}:"):
+                self.add(f"{target} = None")
+            self.add("else:")
+            self.indent += 1
+        smallest = self.smallest(field)
+        with self.block(f"if not {off} <= n <= (size - pos) // {smallest}{f' + {off}' if off else ''}:"):
+            self.add(f"raise length_fault({field.name!r}, n - {off}, size - pos)")
+        if isinstance(field.element, Wire) and field.element.code:
+            count = self.fresh("n")
+            self.add(f"{count} = n - {off}" if off else f"{count} = n")
+            self.array = (field.element, target, count)
+        else:
+            self.loop(field, target, f"n - {off}" if off else "n")
+        if nullable:
+            self.flush()
+            self.indent -= 1
+
+    def loop(self, field: Field, target: str, count: str) -> None:
+        """Read `count` elements of variable size."""
+        items = self.fresh("items")
+        self.add(f"{items} = {target} = []")
+        with self.block(f"for _ in range({count}):"):
+            if isinstance(field.element, type):
+                element = self.fresh("o")
+                self.struct(field.element, element)
+                self.flush()
+                self.add(f"{items}.append({element})")
+            else:
+                self.value(field, field.element, "element", nullable=False)
+                self.add(f"{items}.append(element)")
+
+    def struct_field(self, field: Field, cls: type[Struct], target: str) -> None:
+        """Read a struct, behind an int8 if it is nullable (KIP-893, trap 20)."""
+        var = self.fresh("o")
+        if not self.nullable(field):
+            self.struct(cls, var)
+            self.add(f"{target} = {var}")
+            return
+        self.run.append(("b", "n"))
+        self.flush()
+        with self.block("if n == -1:"):
+            self.add(f"{target} = None")
+        with self.block("elif n == 1:"):
+            self.struct(cls, var)
+            self.flush()
+            self.add(f"{target} = {var}")
+        with self.block("else:"):
+            self.add(f"raise Malformed(f'{field.name} begins with {{n}}, which is neither null nor a struct')")
+
+    def tags(self, cls: type[Struct], var: str) -> None:
+        """Read the tag section that ends every struct of a flexible version (trap 17)."""
+        self.add(f"{var}.unknown_tags = None")
+        self.run.append(("B", "n"))
+        self.flush()
+        tagged = self.tagged(cls)
+        with self.block("if n:"):
+            if tagged:
+                self.known_tags(tagged, var)
+            else:
+                self.add(f"{var}.unknown_tags, pos = unknown_tags(data, pos - 1)")
+
+    def known_tags(self, tagged: list[Field], var: str) -> None:
+        """The loop over a tag section whose number has just been read."""
+        left, tag, last, end = self.fresh("left"), self.fresh("tag"), self.fresh("last"), self.fresh("end")
+        self.add(f"{left}, pos = tag_count(data, pos - 1)", f"{last} = -1")
+        with self.block(f"for _ in range({left}):"):
+            self.add(f"{tag}, {end}, pos = next_tag(data, pos, {last})", f"{last} = {tag}")
+            branch = "if"
+            for f in tagged:
+                with self.block(f"{branch} {tag} == {f.tag}:"):
+                    self.field(f, f"{var}.{f.name}")
+                    self.flush()
+                branch = "elif"
+            with self.block("else:"):
+                self.add(
+                    f"{var}.unknown_tags = {{**({var}.unknown_tags or {{}}), {tag}: bytes(data[pos:{end}])}}", f"pos = {end}"
+                )
+            with self.block(f"if pos != {end}:"):
+                self.add(f"raise Malformed(f'tag {{{tag}}} does not end where its size says')")

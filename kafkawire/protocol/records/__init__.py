@@ -1,0 +1,37 @@
+"""Record batches (format 2) and message sets (formats 0 and 1): columns first, objects on demand.
+
+Reading: `read_batches` tells the batches of a fetch apart, `decode_columns` reads the records of many at once, and
+`messages`, `values` and `to_arrow` make of them what is wanted. Writing: `record_parts` or `encode_columns`, then
+`seal_batch`; `encode_message_set` for brokers before 0.11.
+"""
+
+from __future__ import annotations
+
+from kafkawire.protocol.records.batches import RecordBatch, read_batches
+from kafkawire.protocol.records.columns import RecordColumns
+from kafkawire.protocol.records.decode import decode_columns
+from kafkawire.protocol.records.encode import PLAIN_ENDS, encode_columns, encode_record, record_parts, seal_batch
+from kafkawire.protocol.records.layout import BATCH_OVERHEAD, RECORD_OVERHEAD
+from kafkawire.protocol.records.legacy import encode_message_set
+from kafkawire.protocol.records.varints import VARINTS
+from kafkawire.protocol.records.views import arrow_schema, messages, to_arrow, values
+
+__all__ = [
+    "BATCH_OVERHEAD",
+    "PLAIN_ENDS",
+    "RECORD_OVERHEAD",
+    "VARINTS",
+    "RecordBatch",
+    "RecordColumns",
+    "arrow_schema",
+    "decode_columns",
+    "encode_columns",
+    "encode_message_set",
+    "encode_record",
+    "messages",
+    "read_batches",
+    "record_parts",
+    "seal_batch",
+    "to_arrow",
+    "values",
+]

@@ -1,0 +1,153 @@
+"""Columns as Arrow: values are gathered by Arrow itself, and Python touches no record unless it has headers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+
+from kafkawire.errors import EncodeError
+from kafkawire.message import Header
+from kafkawire.protocol.records.columns import IntColumn, RecordColumns
+
+__all__ = ["arrow_schema", "to_arrow"]
+
+_MOST_BYTES = (1 << 31) - 1
+"""What the int32 offsets of Arrow's binary type can address (trap 136)."""
+_MOST_MILLISECONDS = (1 << 63) // 1000 - 1
+
+_HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
+_TIMESTAMP = pa.timestamp("us", "UTC")
+
+
+@cache
+def arrow_schema(headers: bool = False) -> pa.Schema:
+    """The columns of `to_arrow`, all nullable."""
+    fields = [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", _TIMESTAMP),
+        ("timestamp_type", pa.int32()),
+    ]
+    return pa.schema([*fields, ("headers", pa.list_(_HEADER))] if headers else fields)
+
+
+def to_arrow(columns: RecordColumns, topic: str, partition: int, *, headers: bool = False) -> pa.RecordBatch:
+    """A row for each record, with the columns of `arrow_schema(headers)`.
+
+    What a record has not (a key, a value, a timestamp and its type, headers) is null. Raises EncodeError where keys or values
+    come to 2 GiB or more, or a timestamp does not fit microseconds; CorruptRecordsError for damaged headers.
+    """
+    if isinstance(columns.offsets, list):
+        key, value, offset, timestamp = _from_lists(columns)
+    else:
+        key, value, offset, timestamp = _from_arrays(columns)
+    count = columns.count
+    fields = [
+        key,
+        value,
+        pa.repeat(pa.scalar(topic, pa.string()), count),
+        pa.repeat(pa.scalar(partition, pa.int32()), count),
+        offset,
+        timestamp,
+        _timestamp_types(columns, timestamp),
+    ]
+    if headers:
+        fields.append(_headers(columns))
+    return pa.RecordBatch.from_arrays(fields, schema=arrow_schema(headers))
+
+
+def _from_arrays(columns: RecordColumns) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
+    """Key, value, offset, timestamp from numpy columns."""
+    import numpy as np
+
+    stamps = np.asarray(columns.timestamps)
+    missing = stamps == -1
+    _check_range(stamps.min(initial=0), stamps.max(initial=0))
+    microseconds = pa.array(stamps * 1000, pa.int64(), mask=missing if missing.any() else None)
+    return (
+        _gather(np, columns, columns.key_starts, columns.key_ends),
+        _gather(np, columns, columns.value_starts, columns.value_ends),
+        pa.array(columns.offsets, pa.int64()),
+        microseconds.view(_TIMESTAMP),
+    )
+
+
+def _gather(np: Any, columns: RecordColumns, starts: Any, ends: Any) -> pa.Array:
+    """One contiguous array of what lies between starts and ends in the buffer.
+
+    The buffer is described as an array without a copy: piece, gap, piece, gap, ...; every other element is then taken.
+    """
+    count = columns.count
+    nulls = ends < 0
+    has_nulls = bool(nulls.any())
+    if has_nulls:
+        if nulls.all():
+            return pa.nulls(count, pa.binary())
+        ends = np.where(nulls, starts, ends)
+    _check_bytes(int((ends - starts).sum()))
+    offset_type, binary = (np.int32, pa.binary()) if len(columns.data) <= _MOST_BYTES else (np.int64, pa.large_binary())
+    bounds = np.empty(2 * count, offset_type)
+    bounds[0::2] = starts
+    bounds[1::2] = ends
+    pieces = pa.Array.from_buffers(binary, max(2 * count - 1, 0), [None, pa.py_buffer(bounds), pa.py_buffer(columns.data)])
+    taken = pieces.take(pa.array(np.arange(0, 2 * count, 2), mask=nulls if has_nulls else None))
+    return taken.cast(pa.binary())
+
+
+def _from_lists(columns: RecordColumns) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
+    """The same from lists, without numpy."""
+    stamps = columns.timestamps
+    _check_range(min(stamps, default=0), max(stamps, default=0))
+    return (
+        _slices(columns, columns.key_starts, columns.key_ends),
+        _slices(columns, columns.value_starts, columns.value_ends),
+        pa.array(columns.offsets, pa.int64()),
+        pa.array([None if stamp == -1 else stamp * 1000 for stamp in stamps], _TIMESTAMP),
+    )
+
+
+def _slices(columns: RecordColumns, starts: IntColumn, ends: IntColumn) -> pa.Array:
+    data = memoryview(columns.data)
+    pieces = [None if end < 0 else data[start:end] for start, end in zip(starts, ends, strict=True)]
+    _check_bytes(sum(len(piece) for piece in pieces if piece is not None))
+    return pa.array(pieces, pa.binary())
+
+
+def _timestamp_types(columns: RecordColumns, timestamp: pa.Array) -> pa.Array:
+    runs = columns.run_lengths()
+    if len(runs) == 1 and timestamp.null_count == 0:
+        return pa.repeat(pa.scalar(runs[0][0].timestamp_type, pa.int32()), columns.count)
+    kinds = zip(columns.timestamp_types, timestamp.is_valid().to_pylist(), strict=True)
+    return pa.array([kind if valid else None for kind, valid in kinds], pa.int32())
+
+
+def _headers(columns: RecordColumns) -> pa.Array:
+    if not columns.has_headers:
+        return pa.nulls(columns.count, pa.list_(_HEADER))
+    rows = [columns.headers(row) for row in range(columns.count)]
+    flat: Sequence[Header] = [header for row in rows for header in row]
+    structs = pa.StructArray.from_arrays(
+        [pa.array([name for name, _ in flat], pa.string()), pa.array([value for _, value in flat], pa.binary())],
+        fields=list(_HEADER),
+    )
+    ends = [0]
+    for row in rows:
+        ends.append(ends[-1] + len(row))
+    mask = pa.array([not row for row in rows], pa.bool_())
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), structs, mask=mask)
+
+
+def _check_bytes(total: int) -> None:
+    if total > _MOST_BYTES:
+        raise EncodeError(f"{total} bytes of keys or values do not fit one Arrow batch: slice the columns")
+
+
+def _check_range(least: int, most: int) -> None:
+    if least < -_MOST_MILLISECONDS or most > _MOST_MILLISECONDS:
+        raise EncodeError(f"timestamps from {least} to {most} ms do not fit Arrow's microseconds")

@@ -1,0 +1,7 @@
+"""The version, for the package's metadata and for brokers (KIP-511)."""
+
+from __future__ import annotations
+
+__all__ = ["VERSION"]
+
+VERSION = "0.1.0"

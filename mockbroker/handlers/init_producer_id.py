@@ -1,0 +1,22 @@
+"""InitProducerId 0-6: a new producer id for an idempotent producer, whatever id it had before, as Kafka does.
+
+Left out: transactions. A transactional id is answered with UNSUPPORTED_VERSION, which clients take as final.
+"""
+
+from __future__ import annotations
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from mockbroker.call import Answer, Call
+
+__all__ = ["REQUEST", "handle"]
+
+REQUEST = InitProducerIdRequest
+
+
+def handle(call: Call, request: InitProducerIdRequest, now: float) -> Answer:
+    if call.injected is not None:
+        return InitProducerIdResponse(error_code=call.injected.error, producer_epoch=-1)
+    if request.transactional_id is not None:
+        return InitProducerIdResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, producer_epoch=-1)
+    return InitProducerIdResponse(producer_id=call.cluster.next_producer_id(), producer_epoch=0)

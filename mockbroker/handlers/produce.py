@@ -1,0 +1,79 @@
+"""Produce 0-13: append one batch to each partition that this broker leads; versions 0-2 bring message sets.
+
+acks=0 is never answered (trap 11), and closes the connection where something went wrong, as Kafka does to make the client
+look for the new leader. A repeat of one of the last five batches of an idempotent producer gets the original offset.
+
+Left out: transactions (refused), acks that wait for replicas (they are always up to date).
+"""
+
+from __future__ import annotations
+
+from kafkawire.errors import BrokerError, ErrorCode
+from kafkawire.protocol.messages.produce import ProduceRequest, ProduceResponse
+from mockbroker.call import CLOSE, NO_REPLY, Answer, Call
+from mockbroker.cluster import Topic
+from mockbroker.validator import append
+
+__all__ = ["REQUEST", "handle"]
+
+REQUEST = ProduceRequest
+
+_Asked = ProduceRequest.TopicProduceData
+_TopicAnswer = ProduceResponse.TopicProduceResponse
+_PartitionAnswer = _TopicAnswer.PartitionProduceResponse
+
+
+def handle(call: Call, request: ProduceRequest, now: float) -> Answer:
+    response = ProduceResponse()
+    for asked in request.topic_data:
+        answers = [_produce(call, request, asked, data, now) for data in asked.partition_data]
+        response.responses.append(_TopicAnswer(name=asked.name, topic_id=asked.topic_id, partition_responses=answers))
+    answers = [answer for topic in response.responses for answer in topic.partition_responses]
+    if request.acks == 0:
+        return CLOSE if any(answer.error_code for answer in answers) else NO_REPLY
+    leaders = {answer.current_leader.leader_id for answer in answers if answer.current_leader is not None}
+    response.node_endpoints = [
+        ProduceResponse.NodeEndpoint(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
+        for broker in call.cluster.online_brokers()
+        if broker.id in leaders
+    ]
+    return response
+
+
+def _produce(
+    call: Call, request: ProduceRequest, asked: _Asked, data: _Asked.PartitionProduceData, now: float
+) -> _PartitionAnswer:
+    answer = _PartitionAnswer(index=data.index, base_offset=-1)
+    topic = call.cluster.find_topic(asked.name, asked.topic_id)
+    if isinstance(topic, ErrorCode):
+        answer.error_code = topic
+        return answer
+    try:
+        _append(call, request, topic, data, answer, now)
+    except BrokerError as refusal:
+        answer.error_code = refusal.error
+        answer.error_message = str(refusal)
+    if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and call.version >= 10:  # KIP-951
+        partition = topic.partitions[data.index]
+        answer.current_leader = _PartitionAnswer.LeaderIdAndEpoch(
+            leader_id=partition.leader, leader_epoch=partition.leader_epoch
+        )
+    return answer
+
+
+def _append(
+    call: Call, request: ProduceRequest, topic: Topic, data: _Asked.PartitionProduceData, answer: _PartitionAnswer, now: float
+) -> None:
+    cluster = call.cluster
+    found = call.led_partition(topic, data.index)
+    if isinstance(found, ErrorCode):
+        answer.error_code = found
+    elif request.acks not in (-1, 0, 1):
+        answer.error_code = ErrorCode.INVALID_REQUIRED_ACKS
+    elif request.acks == -1 and len(cluster.in_sync_replicas(found)) < int(topic.config("min.insync.replicas")):
+        answer.error_code = ErrorCode.NOT_ENOUGH_REPLICAS
+    else:
+        appended = append(found, data.records or b"", call.version, cluster.profile.magic, cluster.wall_clock_ms(now))
+        answer.base_offset = appended.base_offset
+        answer.log_append_time_ms = appended.log_append_time
+        answer.log_start_offset = found.log.start

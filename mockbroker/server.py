@@ -1,0 +1,216 @@
+"""The brokers of a cluster on TCP: one thread with one selector for all listeners, connections and timers."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import heapq
+import os
+import selectors
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from itertools import count
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from mockbroker.tls import TlsStream
+from mockbroker.transport import Transport
+
+if TYPE_CHECKING:
+    import ssl
+
+    from mockbroker.cluster import Broker, Cluster
+
+__all__ = ["Server"]
+
+T = TypeVar("T")
+
+_BACKLOG = 1024
+
+
+class Server:
+    """Serves a cluster from its own thread, which alone touches the cluster: everything else goes through `call`.
+
+    host, port: where the first broker listens; the others take the ports behind it, or any with 0. tls: for all listeners.
+    """
+
+    def __init__(self, cluster: Cluster, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        self._cluster = cluster
+        self._host = host
+        self._port = port
+        self._tls = tls
+        self._selector = selectors.DefaultSelector()
+        self._listeners: dict[int, _Listener] = {}
+        self._timers: list[tuple[float, int, Transport]] = []
+        self._connection_numbers = count(1)
+        self._timer_numbers = count()
+        self._ready: deque[Transport] = deque()
+        self._commands: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
+        self._wake_end, self._woken_end = socket.socketpair()
+        self._thread: threading.Thread | None = None
+        self._running = False
+
+    def start(self) -> None:
+        """Listen with every broker and start the thread. Raises OSError if a port is taken."""
+        try:
+            for place, broker in enumerate(self._cluster.brokers.values()):
+                self._listeners[broker.id] = listener = _Listener(self, broker, self._host, self._port and self._port + place)
+                broker.host, broker.port = self._host, listener.port
+                listener.open()
+        except OSError:
+            self._finish()
+            raise
+        self._wake_end.setblocking(False)
+        self._woken_end.setblocking(False)
+        self._selector.register(self._woken_end, selectors.EVENT_READ, self._drain_wakes)
+        self._running = True
+        self._thread = threading.Thread(target=self._run, name="mockbroker", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Close every socket and end the thread. The cluster stays readable."""
+        if self._thread is not None:
+            self.call(self._finish)
+            self._thread.join()
+            self._thread = None
+
+    def call(self, action: Callable[[], T]) -> T:
+        """Run an action where nothing else touches the cluster: in the thread, or right here while it does not run."""
+        if not self._running or threading.current_thread() is self._thread:
+            return action()
+        done: Future[T] = Future()
+        self._commands.append((action, done))
+        with contextlib.suppress(BlockingIOError):  # full of wake-ups: the thread will come round
+            self._wake_end.send(b"\0")
+        return done.result()
+
+    def open_broker(self, broker_id: int) -> None:
+        """Let a broker listen again, on its port. Within `call` only."""
+        self._listeners[broker_id].open()
+
+    def close_broker(self, broker_id: int) -> None:
+        """Refuse connections to a broker, and cut those that it has. Within `call` only."""
+        self._listeners[broker_id].close()
+
+    def watch(self, sock: socket.socket, events: int, on_event: Callable[[int], None]) -> None:
+        """Call `on_event` on these events from now on; 0 for none."""
+        watched = sock in self._selector.get_map()
+        if events and watched:
+            self._selector.modify(sock, events, on_event)
+        elif events:
+            self._selector.register(sock, events, on_event)
+        elif watched:
+            self._selector.unregister(sock)
+
+    def go_on_at(self, when: float, transport: Transport) -> None:
+        """Call its `time_has_come` at a time of `time.monotonic`."""
+        heapq.heappush(self._timers, (when, next(self._timer_numbers), transport))
+
+    def go_on_soon(self, transport: Transport) -> None:
+        """Call its `go_on` in this turn of the loop."""
+        self._ready.append(transport)
+
+    def accepted(self, broker: Broker, sock: socket.socket, on_close: Callable[[Transport], None]) -> Transport:
+        """Serve a new connection."""
+        tls = None if self._tls is None else TlsStream(self._tls)
+        return Transport(self, sock, self._cluster, broker, next(self._connection_numbers), tls, on_close)
+
+    def _run(self) -> None:
+        while self._running:
+            timeout = max(self._timers[0][0] - time.monotonic(), 0) if self._timers else None
+            for key, mask in self._selector.select(timeout):
+                key.data(mask)
+            while self._commands:
+                _execute(*self._commands.popleft())
+            now = time.monotonic()
+            while self._timers and self._timers[0][0] <= now:
+                heapq.heappop(self._timers)[2].time_has_come()
+            while self._ready:
+                self._ready.popleft().go_on()
+
+    def _drain_wakes(self, _mask: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._woken_end.recv(4096):
+                pass
+
+    def _finish(self) -> None:
+        self._running = False
+        for listener in self._listeners.values():
+            listener.release()
+        self._selector.close()
+        self._wake_end.close()
+        self._woken_end.close()
+
+
+def _execute(action: Callable[[], Any], done: Future[Any]) -> None:
+    try:
+        done.set_result(action())
+    except BaseException as error:  # noqa: BLE001 - whoever called has to hear of it
+        done.set_exception(error)
+
+
+class _Listener:
+    """The port of one broker. It stays bound while the broker is stopped: connections are refused, and nobody else gets it."""
+
+    def __init__(self, server: Server, broker: Broker, host: str, port: int) -> None:
+        self._server = server
+        self._broker = broker
+        self._socket = _bind(host, port)
+        self._host = host
+        self.port: int = self._socket.getsockname()[1]
+        self._transports: set[Transport] = set()
+        self._spare = os.open(os.devnull, os.O_RDONLY)
+
+    def open(self) -> None:
+        """Accept connections."""
+        self._socket.listen(_BACKLOG)
+        self._server.watch(self._socket, selectors.EVENT_READ, self._accept)
+
+    def close(self) -> None:
+        """Refuse connections and cut those that there are."""
+        self._cut()
+        self._socket = _bind(self._host, self.port)
+
+    def release(self) -> None:
+        """Close, and give the port up."""
+        self._cut()
+        os.close(self._spare)
+
+    def _cut(self) -> None:
+        self._server.watch(self._socket, 0, self._accept)
+        self._socket.close()
+        for transport in list(self._transports):
+            transport.close()
+
+    def _accept(self, _mask: int) -> None:
+        try:
+            sock, _ = self._socket.accept()
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                self._turn_away()
+            return
+        self._transports.add(self._server.accepted(self._broker, sock, self._transports.discard))
+
+    def _turn_away(self) -> None:
+        """Out of file descriptors: accept on a spare one and close, or the selector would report the connection for ever."""
+        os.close(self._spare)
+        with contextlib.suppress(OSError):
+            self._socket.accept()[0].close()
+        self._spare = os.open(os.devnull, os.O_RDONLY)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """A socket on its port that does not listen yet."""
+    sock = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        if os.name == "posix":
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+    except OSError:
+        sock.close()
+        raise
+    sock.setblocking(False)
+    return sock

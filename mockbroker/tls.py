@@ -1,0 +1,55 @@
+"""TLS on the broker's side of a connection, without IO: records in, plain bytes out, and the other way."""
+
+from __future__ import annotations
+
+import ssl
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kafkawire.protocol.wire import Buffer
+
+__all__ = ["TlsStream"]
+
+_READ_SIZE = 1 << 18
+
+
+class TlsStream:
+    """One connection. `context` decides about certificates, the client's too."""
+
+    __slots__ = ("_connected", "_incoming", "_object", "_outgoing", "ended")
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self._incoming = ssl.MemoryBIO()
+        self._outgoing = ssl.MemoryBIO()
+        self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._connected = False
+        self.ended = False
+        """The client said goodbye, or broke the protocol; there may be an alert to send."""
+
+    def received(self, data: bytes) -> bytes:
+        """What the bytes from the network hold."""
+        self._incoming.write(data)
+        plain = []
+        try:
+            if not self._connected:
+                self._object.do_handshake()
+                self._connected = True
+            while part := self._object.read(_READ_SIZE):
+                plain.append(part)
+            self.ended = True
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError:
+            self.ended = True
+        return b"".join(plain)
+
+    def send(self, parts: Iterable[Buffer]) -> None:
+        """Encrypt; `outgoing` has the result."""
+        for part in filter(len, parts):
+            self._object.write(part)
+
+    def outgoing(self) -> bytes:
+        """What is to be written to the network: records, handshake messages, alerts."""
+        return self._outgoing.read()

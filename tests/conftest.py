@@ -1,0 +1,60 @@
+"""What holds for every test: which may be skipped, how Hypothesis runs, and that no thread of ours outlives a test."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+from tests import requirements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LONG_TIMEOUT = 600
+"""Seconds for a test that may have to fetch a broker's jars or to start Spark."""
+
+JOIN_TIMEOUT = 5
+"""Seconds that a closed client's threads have to end."""
+
+OUR_THREADS = ("kafkawire", "mockbroker")
+"""How the names of our threads begin."""
+
+# Examples are the same in every CI run, so that a red run is always about the change; elsewhere they vary and find more.
+hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, database=None)
+hypothesis.settings.register_profile("local", deadline=None)
+hypothesis.settings.load_profile("ci" if requirements.CI else "local")
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Tests that use a real broker are marked `real`; tests that may wait for Maven or Spark get a longer timeout."""
+    if "real_kafka" in getattr(item, "fixturenames", ()):
+        item.add_marker("real")
+    slow = any(item.get_closest_marker(name) for name in ("real", "spark"))
+    if slow and item.get_closest_marker("timeout") is None:
+        item.add_marker(pytest.mark.timeout(LONG_TIMEOUT))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """See to a test's requirements before its fixtures start anything."""
+    if item.get_closest_marker("heavy") and not requirements.CI:
+        pytest.skip("heavy: runs where KAFKAWIRE_CI=1 is set")
+    if item.get_closest_marker("real"):
+        requirements.require_maven()
+    if item.get_closest_marker("spark"):
+        requirements.require_pyspark()
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_left() -> Iterator[None]:
+    """A test ends with the threads it began with. Unclosed sockets need no check: their ResourceWarning is an error."""
+    before = set(threading.enumerate())
+    yield
+    left = [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith(OUR_THREADS)]
+    for thread in left:
+        thread.join(JOIN_TIMEOUT)
+    still = [thread.name for thread in left if thread.is_alive()]
+    assert not still, f"threads outlive the test that started them: {', '.join(still)}"

@@ -1,0 +1,143 @@
+"""FindCoordinator, OffsetCommit and OffsetFetch, frame by frame, for consumers without membership."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.find_coordinator import FindCoordinatorRequest
+from kafkawire.protocol.messages.offset_commit import OffsetCommitRequest
+from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest
+from tests.mockbroker.raw import MemoryMock
+
+
+def coordinator_of(mock, group="g"):
+    return mock.client().call(FindCoordinatorRequest(key=group), 3).node_id
+
+
+def commit(mock, client, version, offset, *, topic="t", partition=0, group="g", metadata="m", **options):
+    one = OffsetCommitRequest.Topic.Partition(
+        partition_index=partition, committed_offset=offset, committed_leader_epoch=3, committed_metadata=metadata
+    )
+    found = mock.cluster.topics.get(topic)
+    asked = OffsetCommitRequest.Topic(name=topic, topic_id=b"?" * 16 if found is None else found.id, partitions=[one])
+    response = client.call(OffsetCommitRequest(group_id=group, topics=[asked], **options), version)
+    return ErrorCode.of(response.topics[0].partitions[0].error_code)
+
+
+def committed(mock, client, version, *wanted, group="g"):
+    """[(topic, partition, offset, epoch, metadata, error)]; all without `wanted`."""
+    ids = {topic.id: name for name, topic in mock.cluster.topics.items()}
+    if version < 8:
+        topics = [OffsetFetchRequest.Topic(name=name, partition_indexes=[p]) for name, p in wanted] if wanted else None
+        response = client.call(OffsetFetchRequest(group_id=group, topics=topics), version)
+        assert response.error_code == 0
+        answers = response.topics
+    else:
+        Group = OffsetFetchRequest.Group  # noqa: N806
+        topics = (
+            [
+                Group.Topics(
+                    name=name, topic_id=mock.topic_id(name) if name in mock.cluster.topics else b"?" * 16, partition_indexes=[p]
+                )
+                for name, p in wanted
+            ]
+            if wanted
+            else None
+        )
+        (answer,) = client.call(OffsetFetchRequest(groups=[Group(group_id=group, topics=topics)]), version).groups
+        assert (answer.group_id, answer.error_code) == (group, 0)
+        answers = answer.topics
+    return [
+        (
+            ids.get(topic.topic_id) if version >= 10 else topic.name,
+            one.partition_index,
+            one.committed_offset,
+            one.committed_leader_epoch,
+            one.metadata,
+            one.error_code,
+        )
+        for topic in answers
+        for one in topic.partitions
+    ]
+
+
+def test_every_broker_names_the_same_coordinator():
+    mock = MemoryMock(3)
+    for group in ("g", "another", "ünï"):
+        found = set()
+        for broker in (1, 2, 3):
+            client = mock.client(broker)
+            for version in range(4):
+                answer = client.call(FindCoordinatorRequest(key=group), version)
+                assert (answer.error_code, answer.host, answer.port) == (0, f"broker-{answer.node_id}", 9092)
+                found.add(answer.node_id)
+            for version in (4, 5, 6):
+                request = FindCoordinatorRequest(coordinator_keys=[group, "g"], key_type=0)
+                first, _ = client.call(request, version).coordinators
+                assert (first.key, first.error_code) == (group, 0)
+                found.add(first.node_id)
+        assert len(found) == 1
+    assert client.call(FindCoordinatorRequest(key="g", key_type=2), 3).error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("version", range(11))
+def test_commit_and_fetch(version):
+    mock = MemoryMock(2, topics={"t": 2, "u": 1}, version="4.3" if version >= 10 else "3.9")
+    client = mock.client(coordinator_of(mock))
+    assert commit(mock, client, version, 17, partition=1, metadata="näh\0") == 0
+    epoch = 3 if version >= 6 else -1
+    lowest, highest = mock.cluster.profile.advertised[OffsetFetchRequest.key]
+    for read in range(lowest, highest + 1):
+        seen = epoch if read >= 5 else -1
+        assert committed(mock, client, read, ("t", 1), ("u", 0)) == [
+            ("t", 1, 17, seen, "näh\0", 0),
+            ("u", 0, -1, -1, "", 0),
+        ]
+        if read >= 2:
+            assert committed(mock, client, read) == [("t", 1, 17, seen, "näh\0", 0)]
+
+
+def test_refusals():
+    mock = MemoryMock(2, topics={"t": 1})
+    client = mock.client(coordinator_of(mock))
+    assert commit(mock, client, 9, 1, topic="x") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert commit(mock, client, 10, 1, topic="x") == ErrorCode.UNKNOWN_TOPIC_ID
+    assert commit(mock, client, 9, 1, partition=1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert commit(mock, client, 9, 1, metadata="x" * 4097) == ErrorCode.OFFSET_METADATA_TOO_LARGE
+    assert commit(mock, client, 9, 1, generation_id_or_member_epoch=1, member_id="m") == ErrorCode.ILLEGAL_GENERATION
+    assert commit(mock, client, 9, 1) == 0
+    assert commit(mock, client, 9, 1, generation_id_or_member_epoch=1, member_id="m") == ErrorCode.UNKNOWN_MEMBER_ID
+    assert committed(mock, client, 9, ("x", 0)) == [("x", 0, -1, -1, "", 0)]
+    assert committed(mock, client, 10, ("x", 0))[0][5] == ErrorCode.UNKNOWN_TOPIC_ID
+
+
+def test_another_broker_sends_clients_away():
+    mock = MemoryMock(2, topics={"t": 1})
+    client = mock.client(3 - coordinator_of(mock))
+    assert commit(mock, client, 9, 1) == ErrorCode.NOT_COORDINATOR
+    asked = OffsetFetchRequest(groups=[OffsetFetchRequest.Group(group_id="g", topics=None)])
+    assert client.call(asked, 9).groups[0].error_code == ErrorCode.NOT_COORDINATOR
+    assert client.call(OffsetFetchRequest(group_id="g", topics=None), 7).error_code == ErrorCode.NOT_COORDINATOR
+    topics = [OffsetFetchRequest.Topic(name="t", partition_indexes=[0])]
+    answer = client.call(OffsetFetchRequest(group_id="g", topics=topics), 1).topics[0].partitions[0]
+    assert (answer.error_code, answer.committed_offset) == (ErrorCode.NOT_COORDINATOR, -1)
+
+
+def test_a_deleted_topic_takes_its_commits_along():
+    mock = MemoryMock(topics={"t": 1, "u": 1})
+    client = mock.client()
+    commit(mock, client, 9, 1)
+    commit(mock, client, 9, 2, topic="u")
+    mock.cluster.delete_topic("t")
+    assert [row[:3] for row in committed(mock, client, 9)] == [("u", 0, 2)]
+
+
+def test_groups_move_when_their_coordinator_stops():
+    mock = MemoryMock(2, topics={"t": 1})
+    before = coordinator_of(mock)
+    commit(mock, mock.client(before), 9, 5)
+    mock.server.stop_broker(before)
+    client = mock.client(3 - before)
+    assert client.call(FindCoordinatorRequest(key="g"), 3).node_id == 3 - before
+    assert committed(mock, client, 9)[0][2] == 5

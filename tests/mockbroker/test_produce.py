@@ -1,0 +1,201 @@
+"""Produce, frame by frame: formats, checks, sequences, answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol import records
+from kafkawire.protocol.compression import Codec
+from kafkawire.protocol.messages.init_producer_id import InitProducerIdRequest
+from kafkawire.protocol.records import encode_message_set, read_batches
+from mockbroker.profiles import profile
+from tests.mockbroker.raw import MemoryMock, batch, fetch_request, fetched, produce_request, produced, values_in
+
+PLAIN_CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
+
+
+def stored(mock, topic="t", partition=0):
+    """The batches in a log, as fetched."""
+    return [one for kept in mock.log(topic, partition).batches(0) for one in read_batches(kept.data)]
+
+
+@pytest.mark.parametrize("version", range(3, 14))
+def test_batches_are_stamped_and_kept_as_they_were(version):
+    mock = MemoryMock(topics={"t": 1})
+    client = mock.client()
+    mock.cluster.move_leader("t", 0, 1)  # a new epoch: 1
+    sent = batch(b"a", b"b", codec=Codec.ZSTD if version >= 7 else Codec.LZ4)
+    for expected in (0, 2):
+        answer = produced(client.call(produce_request(sent, topic_id=mock.topic_id("t")), version))
+        assert (answer.error_code, answer.base_offset) == (0, expected)
+    first, second = stored(mock)  # their checksums hold, or read_batches would raise
+    assert (first.base_offset, first.leader_epoch, second.base_offset, second.next_offset) == (0, 1, 2, 4)
+    kept = mock.log("t").batches(0)[1].data
+    assert kept[16:] == sent[16:]
+
+
+@pytest.mark.parametrize("codec", PLAIN_CODECS)
+@pytest.mark.parametrize(
+    ("version", "release", "magic"),
+    [(0, "0.8.2", 0), (1, "0.9", 0), (0, "0.10.2", 0), (2, "0.10.2", 0), (2, "0.10.2", 1), (2, "2.8", 0), (2, "2.8", 1)],
+)
+def test_message_sets_of_old_clients(version, release, magic, codec):
+    mock = MemoryMock(topics={"t": 1}, version=release)
+    client = mock.client()
+    rows = [(b"k", b"a", 5), (None, b"b", 7), (b"k", None, 6)]
+    for expected in (0, 3):
+        message_set = encode_message_set(magic, rows, codec=codec)
+        assert produced(client.call(produce_request(message_set), version)).base_offset == expected
+    batches = stored(mock)
+    assert {one.magic for one in batches} == {profile(release).magic}
+    assert {one.codec for one in batches} == {codec}
+    columns = records.decode_columns(batches)
+    assert list(columns.offsets) == [0, 1, 2, 3, 4, 5]
+    assert records.values(columns) == [b"a", b"b", None] * 2
+    times = [5, 7, 6] * 2 if magic == 1 else [-1] * 6
+    assert list(columns.timestamps) == (times if profile(release).magic else [-1] * 6)
+    assert mock.log("t").latest_timestamp()[:2] == ((1, 7) if max(times) > 0 and profile(release).magic else (0, -1))
+
+
+def test_log_append_time_overrides_the_producers():
+    mock = MemoryMock(brokers=1)
+    mock.cluster.create_topic("t", 1, configs={"message.timestamp.type": "LogAppendTime"})
+    mock.clock.advance(5)
+    answer = produced(mock.client().call(produce_request(batch(b"a", b"b")), 9))
+    assert answer.log_append_time_ms == 1_700_000_005_000
+    (kept,) = stored(mock)
+    assert (kept.timestamp_type, kept.max_timestamp) == (1, 1_700_000_005_000)
+    assert {m.timestamp for m in records.messages(records.decode_columns([kept]), "t", 0)} == {1_700_000_005_000}
+
+
+def test_log_append_time_in_format_1():
+    mock = MemoryMock(version="0.10.2")
+    mock.cluster.create_topic("t", 1, configs={"message.timestamp.type": "LogAppendTime"})
+    message_set = encode_message_set(1, [(None, b"a", 5), (None, b"b", 6)], codec=Codec.GZIP)
+    assert produced(mock.client().call(produce_request(message_set), 2)).log_append_time_ms == 1_700_000_000_000
+    columns = records.decode_columns(stored(mock))
+    assert list(columns.timestamps) == [1_700_000_000_000] * 2
+
+
+def damaged():
+    data = batch(b"a")
+    data[-1] ^= 1
+    return data
+
+
+def control():
+    return records.seal_batch(
+        [records.encode_record(0, 0, b"\0\0\0\1", b"")], count=1, base_timestamp=0, max_timestamp=0, control=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "version", "error"),
+    [
+        (damaged(), 9, ErrorCode.CORRUPT_MESSAGE),
+        (batch(b"a")[:-3], 9, ErrorCode.CORRUPT_MESSAGE),
+        (b"", 9, ErrorCode.CORRUPT_MESSAGE),
+        (batch(b"a") + batch(b"b"), 9, ErrorCode.INVALID_RECORD),
+        (encode_message_set(1, [(None, b"a", 1)]), 9, ErrorCode.INVALID_RECORD),
+        (control(), 9, ErrorCode.INVALID_RECORD),
+        (batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True), 9, ErrorCode.INVALID_TXN_STATE),
+        (batch(b"a", codec=Codec.ZSTD), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        (batch(bytes(2000)), 9, ErrorCode.MESSAGE_TOO_LARGE),
+        (batch(b"a", key=None), 9, ErrorCode.INVALID_RECORD),
+    ],
+)
+def test_refused_records(data, version, error):
+    mock = MemoryMock()
+    mock.cluster.create_topic("t", 1, configs={"max.message.bytes": "1000", "cleanup.policy": "compact"})
+    client = mock.client()
+    answer = produced(client.call(produce_request(data), version))
+    assert (ErrorCode.of(answer.error_code), answer.base_offset) == (error, -1)
+    assert mock.log("t").end == 0
+    assert produced(client.call(produce_request(batch(b"good")), version)).error_code == 0
+
+
+def test_a_compressed_batch_is_measured_compressed():
+    mock = MemoryMock()
+    mock.cluster.create_topic("t", 1, configs={"max.message.bytes": "1000"})
+    assert produced(mock.client().call(produce_request(batch(bytes(50_000), codec=Codec.GZIP)), 9)).error_code == 0
+
+
+def test_unknown_topics_and_wrong_leaders():
+    mock = MemoryMock(2, topics={"t": 1})  # led by broker 1
+    client = mock.client(broker=2)
+    assert produced(client.call(produce_request(batch(b"a"), topic="x"), 9)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert (
+        produced(client.call(produce_request(batch(b"a"), partition=1), 9)).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    )
+    assert produced(client.call(produce_request(batch(b"a"), topic_id=b"x" * 16), 13)).error_code == ErrorCode.UNKNOWN_TOPIC_ID
+    response = client.call(produce_request(batch(b"a")), 10)
+    answer = produced(response)
+    assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (1, 0)
+    assert [(node.node_id, node.host, node.port) for node in response.node_endpoints] == [(1, "broker-1", 9092)]
+    assert produced(client.call(produce_request(batch(b"a")), 9)).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+
+
+def test_acks():
+    mock = MemoryMock(3, topics={"t": 1})
+    client = mock.client()
+    assert produced(client.call(produce_request(batch(b"a"), acks=2), 9)).error_code == ErrorCode.INVALID_REQUIRED_ACKS
+    mock.cluster.create_topic("u", 1, configs={"min.insync.replicas": "3"})
+    assert produced(client.call(produce_request(batch(b"a"), topic="u", acks=-1), 9)).error_code == 0
+    mock.server.stop_broker(2)
+    assert produced(client.call(produce_request(batch(b"a"), topic="u"), 9)).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
+    assert produced(client.call(produce_request(batch(b"a"), topic="u", acks=1), 9)).error_code == 0
+
+
+def test_acks_0_gets_no_answer_and_an_error_closes():
+    mock = MemoryMock(topics={"t": 1})
+    client = mock.client()
+    client.send(produce_request(batch(b"a"), acks=0), 9, replies=False)
+    assert (bytes(client.output), client.closed) == (b"", False)
+    assert values_in(fetched(client.call(fetch_request(), 12)).records) == [b"a"]
+    client.send(produce_request(batch(b"a"), topic="missing", acks=0), 9, replies=False)
+    assert client.closed
+
+
+def sequence(client, first, count=1, epoch=0):
+    data = batch(*[b"v"] * count, producer_id=7, producer_epoch=epoch, base_sequence=first)
+    answer = produced(client.call(produce_request(data), 9))
+    return ErrorCode.of(answer.error_code), answer.base_offset
+
+
+def test_sequences_of_an_idempotent_producer():
+    mock = MemoryMock(topics={"t": 1})
+    client = mock.client()
+    gap = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert [sequence(client, n) for n in range(7)] == [(0, n) for n in range(7)]
+    assert [sequence(client, n) for n in range(2, 7)] == [(0, n) for n in range(2, 7)]  # repeats: the original offsets
+    assert sequence(client, 1) == gap  # older than the window of five
+    assert sequence(client, 8) == gap
+    assert sequence(client, 6, count=2) == gap  # not the same batch
+    assert sequence(client, 7, count=3) == (0, 7)
+    assert mock.log("t").end == 10
+
+
+def test_epochs_of_an_idempotent_producer():
+    client = MemoryMock(topics={"t": 1}).client()
+    assert sequence(client, 5, epoch=1) == (0, 0)  # an unknown producer may start anywhere
+    assert sequence(client, 0, epoch=0) == (ErrorCode.INVALID_PRODUCER_EPOCH, -1)
+    assert sequence(client, 6, epoch=2) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
+    assert sequence(client, 0, epoch=2) == (0, 1)
+    assert sequence(client, 6, epoch=1) == (ErrorCode.INVALID_PRODUCER_EPOCH, -1)
+
+
+def test_sequence_numbers_wrap():
+    client = MemoryMock(topics={"t": 1}).client()
+    assert sequence(client, 2**31 - 2, count=2) == (0, 0)
+    assert sequence(client, 0) == (0, 2)
+    assert sequence(client, 2**31 - 2, count=2) == (0, 0)
+
+
+def test_producer_ids_are_never_given_twice():
+    client = MemoryMock(2).client()
+    answers = [client.call(InitProducerIdRequest(transactional_id=None), version) for version in range(6)]
+    assert len({answer.producer_id for answer in answers}) == 6
+    assert {(answer.error_code, answer.producer_epoch) for answer in answers} == {(0, 0)}
+    assert client.call(InitProducerIdRequest(transactional_id="t"), 4).error_code == ErrorCode.UNSUPPORTED_VERSION

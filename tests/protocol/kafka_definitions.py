@@ -1,0 +1,64 @@
+"""Kafka's own message definitions, out of the jars of its Java client: the judge of our declarations."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from tests import requirements
+
+__all__ = ["NEWEST", "OLDEST", "definition", "in_range", "jar"]
+
+OLDEST, NEWEST = "3.9.1", "4.3.1"
+"""Together they define every version that any broker speaks: Kafka 4.0 removed old versions (KIP-896)."""
+
+CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "kafkawire" / "jars"
+MAVEN_TIMEOUT = 300
+
+
+@functools.cache
+def jar(artifact: str, version: str) -> Path:
+    """The jar of `group:name`, fetched with Maven the first time; the test is skipped where there is no Maven."""
+    name = artifact.partition(":")[2]
+    found = CACHE / f"{name}-{version}.jar"
+    if not found.exists():
+        requirements.require_maven()
+        CACHE.mkdir(parents=True, exist_ok=True)
+        copy = [
+            "mvn",
+            "--batch-mode",
+            "--quiet",
+            "dependency:copy",
+            f"-Dartifact={artifact}:{version}",
+            f"-DoutputDirectory={CACHE}",
+        ]
+        done = subprocess.run(copy, cwd=CACHE, capture_output=True, text=True, timeout=MAVEN_TIMEOUT, check=False)
+        if not found.exists():
+            requirements.missing(f"Maven could not fetch {artifact}:{version}: {done.stdout[-500:]}")
+    return found
+
+
+@functools.cache
+def definition(name: str, version: str) -> dict[str, Any] | None:
+    """The definition of a message ("FetchRequest") in one Kafka version; None where it has none."""
+    with zipfile.ZipFile(jar("org.apache.kafka:kafka-clients", version)) as archive:
+        try:
+            text = archive.read(f"common/message/{name}.json").decode()
+        except KeyError:
+            return None
+    parsed: dict[str, Any] = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
+    return parsed if "fields" in parsed else None
+
+
+def in_range(version: int, text: str) -> bool:
+    """Whether Kafka's notation ("3", "0-13", "4+", "none") covers a version."""
+    if text == "none":
+        return False
+    first, _, last = text.removesuffix("+").partition("-")
+    return int(first) <= version and (text.endswith("+") or version <= int(last or first))

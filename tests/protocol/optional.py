@@ -1,0 +1,44 @@
+"""Hiding optional packages, so that a test sees what a user without them sees."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pyarrow as pa  # noqa: F401 - looks for numpy once, at its first import, which must not be while numpy is hidden
+import pytest
+
+from kafkawire.protocol import accelerators
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["ACCELERATORS", "hide", "with_and_without"]
+
+ACCELERATORS = ("numpy", "crc32c", "snappy", "lz4", "lz4.block", "cramjam")
+"""All that have a pure counterpart."""
+
+OURS = {
+    "numpy": ("kafkawire.protocol.records.decode_numpy", "kafkawire.protocol.murmur2_numpy"),
+    "pyarrow": ("kafkawire.protocol.records.arrow",),
+}
+"""Modules that import a package when they are first imported, which may have been long ago."""
+
+
+def hide(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
+    """Make the import of packages fail until the end of the test."""
+    for package in packages:
+        for module in (package, *OURS.get(package, ())):
+            monkeypatch.setitem(sys.modules, module, None)
+    accelerators.reset()
+
+
+@pytest.fixture(params=["accelerated", "pure"])
+def with_and_without(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Run a test with all accelerators, and with none; its value is "accelerated" or "pure"."""
+    accelerators.reset()
+    if request.param == "pure":
+        hide(monkeypatch, *ACCELERATORS)
+    yield request.param
+    monkeypatch.undo()
+    accelerators.reset()

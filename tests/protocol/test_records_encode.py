@@ -1,0 +1,122 @@
+"""Writing record batches: the bytes against a hand-made reference, columns against single records."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkawire.errors import ConfigurationError
+from kafkawire.protocol.compression import Codec
+from kafkawire.protocol.records import (
+    RECORD_OVERHEAD,
+    decode_columns,
+    encode_columns,
+    encode_record,
+    messages,
+    read_batches,
+    record_parts,
+    seal_batch,
+)
+from tests.protocol import records_by_hand as by_hand
+from tests.protocol.optional import with_and_without
+
+__all__ = ["with_and_without"]
+
+MAYBE_BYTES = st.none() | st.binary(max_size=200)
+HEADERS = st.lists(st.tuples(st.text(max_size=5), st.none() | st.binary(max_size=5)), max_size=3)
+
+
+@given(st.integers(0, 1 << 30), st.integers(-(1 << 62), 1 << 62), MAYBE_BYTES, MAYBE_BYTES, HEADERS)
+def test_a_record_is_as_the_format_says(delta, timestamp, key, value, headers):
+    expected = by_hand.record(delta, value, key, timestamp, [(name.encode(), content) for name, content in headers])
+    assert encode_record(delta, timestamp, key, value, headers) == expected
+    assert b"".join(record_parts(delta, timestamp, key, value, headers)) == expected
+    sizes = (
+        len(key or b"") + len(value or b"") + sum(len(name.encode()) + len(content or b"") + 10 for name, content in headers)
+    )
+    assert len(expected) <= RECORD_OVERHEAD + sizes
+
+
+@given(
+    st.lists(st.tuples(MAYBE_BYTES, MAYBE_BYTES, st.integers(0, 1000), HEADERS), max_size=80),
+    st.sampled_from([0, 30, 8150, 1_048_540]),
+    st.tuples(st.booleans(), st.booleans(), st.booleans()),
+)
+def test_columns_are_the_same_as_records(rows, first, chosen):
+    with_keys, with_times, with_headers = chosen
+    values = [value for value, _, _, _ in rows]
+    keys = [key for _, key, _, _ in rows] if with_keys else None
+    times = [5000 + time for _, _, time, _ in rows] if with_times else None
+    headers = [header for _, _, _, header in rows] if with_headers else None
+    expected = [
+        encode_record(first + row, time if with_times else 0, key if with_keys else None, value, header if with_headers else ())
+        for row, (value, key, time, header) in enumerate(rows)
+    ]
+    parts = encode_columns(values, keys, times, headers, base_timestamp=5000, first_delta=first)
+    assert b"".join(parts) == b"".join(expected)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_columns_take_any_bytes(kind):
+    values = [b"one", b"three", b"two"]
+    assert b"".join(encode_columns([kind(v) for v in values], base_timestamp=0)) == b"".join(
+        encode_record(row, 0, None, value) for row, value in enumerate(values)
+    )
+
+
+def test_text_is_not_taken_for_bytes():
+    with pytest.raises(TypeError):
+        encode_record(0, 0, None, "text")  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        seal_batch(encode_columns(["text"], base_timestamp=0), count=1, base_timestamp=0, max_timestamp=0)  # type: ignore[list-item]
+
+
+def test_a_sealed_batch_is_as_the_format_says(with_and_without):
+    records = [by_hand.record(0, b"a"), by_hand.record(1, b"b", timestamp=5)]
+    sealed = seal_batch(
+        records,
+        count=2,
+        base_timestamp=1000,
+        max_timestamp=1005,
+        producer_id=1 << 40,
+        producer_epoch=3,
+        base_sequence=(1 << 31) - 1,
+        transactional=True,
+    )
+    assert sealed == by_hand.batch(
+        records,
+        base_timestamp=1000,
+        max_timestamp=1005,
+        attributes=0x10,
+        leader_epoch=-1,
+        producer=(1 << 40, 3, (1 << 31) - 1),
+    )
+
+
+def test_trap_27_28_a_plain_batch_starts_at_zero_and_names_no_producer():
+    (batch,) = read_batches(seal_batch([encode_record(0, 0, None, b"v")], count=1, base_timestamp=9, max_timestamp=9))
+    assert (batch.base_offset, batch.next_offset, batch.leader_epoch, batch.count) == (0, 1, -1, 1)
+    assert (batch.producer_id, batch.producer_epoch, batch.base_sequence) == (-1, -1, -1)
+    assert not batch.is_control
+    assert not batch.is_transactional
+
+
+@pytest.mark.parametrize("codec", Codec)
+@pytest.mark.parametrize("count", [1, 39, 40, 500])
+def test_what_is_sealed_is_read_back(with_and_without, codec, count):
+    values = [b"value %d" % row * (row % 7) for row in range(count)]
+    parts = encode_columns(values, keys=[None, *[b"key"] * (count - 1)], base_timestamp=1000)
+    sealed = seal_batch(parts, count=count, base_timestamp=1000, max_timestamp=1000, codec=codec)
+    (batch,) = read_batches(sealed)
+    assert batch.codec is codec
+    assert batch.size == len(sealed)
+    found = messages(decode_columns([batch]), "topic", 1)
+    assert [message.value for message in found] == values
+    assert [message.key for message in found] == [None, *[b"key"] * (count - 1)]
+    assert [message.offset for message in found] == list(range(count))
+
+
+def test_trap_59_a_level_is_checked_when_sealing():
+    with pytest.raises(ConfigurationError):
+        seal_batch([], count=0, base_timestamp=0, max_timestamp=0, codec=Codec.GZIP, level=11)

@@ -1,0 +1,132 @@
+"""The Apache Kafka releases that the tests run against, and their jars: fetched once by Maven, kept outside the repository."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["RELEASES", "FetchError", "Release", "jars"]
+
+FETCH_TIMEOUT = 540
+"""Seconds for Maven, which downloads about 60 MB a release."""
+
+COPY_DEPENDENCIES = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
+
+POM = """\
+<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>kafkawire</groupId>
+  <artifactId>kafka-broker</artifactId>
+  <version>{version}</version>
+  <dependencies>
+{dependencies}
+  </dependencies>
+</project>
+"""
+
+DEPENDENCY = "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+
+
+class FetchError(Exception):
+    """Maven could not bring a release's jars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """One release of the broker and what it needs to run."""
+
+    version: str
+    scala: str
+    kraft: bool = False
+    """Whether it runs alone; older releases need ZooKeeper, which comes with their jars."""
+    listeners: bool = True
+    """Whether it has listeners; before 0.9 it has one host and one port."""
+    knows_no_brokers: bool = False
+    """Whether Metadata lists no broker before the first topic: the controller of 0.8 tells brokers of partitions only."""
+    tools: bool = False
+    """Whether the command-line tools are an artefact of their own."""
+    extra: tuple[str, ...] = ()
+    """More artefacts as group:artifact:version."""
+
+    def pom(self) -> str:
+        """The Maven project whose dependencies are this release."""
+        artefacts = [f"org.apache.kafka:kafka_{self.scala}:{self.version}", *self.extra]
+        if self.tools:
+            artefacts.append(f"org.apache.kafka:kafka-tools:{self.version}")
+        dependencies = "\n".join(DEPENDENCY.format(*artefact.split(":")) for artefact in artefacts)
+        return POM.format(version=self.version, dependencies=dependencies)
+
+
+# Up to Java 8 the JDK had jaxb, which 0.10 and 1.1 use.
+JAXB = "javax.xml.bind:jaxb-api:2.3.1"
+# Some releases bring an API for logs and no output.
+LOG_OUTPUT = "org.slf4j:slf4j-simple:1.7.36"
+
+RELEASES = {
+    release.version: release
+    for release in (
+        Release("4.3.1", "2.13", kraft=True, tools=True, extra=(LOG_OUTPUT,)),
+        Release("3.9.1", "2.13", kraft=True, tools=True),
+        Release("2.8.2", "2.13", extra=(LOG_OUTPUT,)),
+        Release("1.1.1", "2.12", extra=(JAXB, LOG_OUTPUT)),
+        Release("0.10.2.2", "2.11", extra=(JAXB,)),
+        Release("0.9.0.1", "2.11"),
+        Release("0.8.2.2", "2.11", listeners=False, knows_no_brokers=True),
+    )
+}
+"""By version: one release of every era of the protocol."""
+
+
+def jars(release: Release) -> list[Path]:
+    """A release's jars, from the cache or from Maven. Safe in several processes at once. Raises FetchError."""
+    cache = _cache_directory()
+    cache.mkdir(parents=True, exist_ok=True)
+    directory = cache / release.version
+    with (cache / f"{release.version}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _is_complete(directory, release):
+            _fetch(directory, release)
+    return sorted(directory.glob("*.jar"))
+
+
+def _cache_directory() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "kafkawire" / "kafka"
+
+
+def _is_complete(directory: Path, release: Release) -> bool:
+    """The directory appears under its name when it is complete; another pom in it means that this table has changed."""
+    pom = directory / "pom.xml"
+    return pom.exists() and pom.read_text() == release.pom()
+
+
+def _fetch(directory: Path, release: Release) -> None:
+    scratch = Path(tempfile.mkdtemp(prefix=f"{release.version}.", dir=directory.parent))
+    try:
+        pom = scratch / "pom.xml"
+        pom.write_text(release.pom())
+        command = [
+            "mvn",
+            "-B",
+            "-q",
+            "-f",
+            str(pom),
+            COPY_DEPENDENCIES,
+            f"-DoutputDirectory={scratch}",
+            "-DincludeScope=runtime",
+        ]
+        try:
+            result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=FETCH_TIMEOUT)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise FetchError(f"Maven could not fetch Kafka {release.version}: {error}") from error
+        if result.returncode != 0:
+            raise FetchError(f"Maven could not fetch Kafka {release.version}:\n{(result.stdout + result.stderr)[-2000:]}")
+        shutil.rmtree(directory, ignore_errors=True)
+        scratch.rename(directory)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""Seeded simulation: client and cluster in one thread, under a virtual clock."""
