@@ -6,6 +6,6 @@ from kafkawire.connection import Connection
 from kafkawire.consumer import Consumer
 from kafkawire.message import Message, RecordMetadata, TopicPartition
 from kafkawire.producer import Producer
-from kafkawire.version import VERSION as __version__
+from kafkawire.version import __version__
 
 __all__ = ["Connection", "Consumer", "Message", "Producer", "RecordMetadata", "TopicPartition", "__version__"]

@@ -7,7 +7,6 @@ name with dots for underscores (`linger_ms`, `linger.ms`); `_ms` options are who
 
 from __future__ import annotations
 
-import collections.abc
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

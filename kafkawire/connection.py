@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from kafkawire.config import ConnectionOptions, connection_part, from_properties, resolve
-from kafkawire.core.client import Client
+from kafkawire.config import ConnectionOptions, connection_part
+from kafkawire.core.faces import ConnectionFace
 from kafkawire.core.metadata import Broker, Partition
 from kafkawire.net.blocking import Net, run
 from kafkawire.protocol.schema import Request
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Connection"]
 
 
-class Connection:
+class Connection(ConnectionFace):
     """A cluster, not a socket: lazy, thread-safe, shared by everything that is made with `connection=`.
 
     `servers` is host:port of some brokers, or the option bootstrap_servers says it; options are those of
@@ -27,17 +27,8 @@ class Connection:
     """
 
     def __init__(self, servers: str | Sequence[str] | None = None, /, **options: Unpack[ConnectionOptions]) -> None:
-        if servers is not None:
-            options["bootstrap_servers"] = servers
-        self.options = resolve(ConnectionOptions, options)
-        self._timeout = self.options["default_api_timeout_ms"] / 1000
         self.net = Net()
-        self.client = Client(self.net, self.options)
-
-    @classmethod
-    def from_properties(cls, properties: Mapping[str, Any]) -> Self:
-        """The same from dotted Kafka properties, as `{"bootstrap.servers": ...}`."""
-        return cls(**cast(ConnectionOptions, from_properties(ConnectionOptions, properties)))
+        super().__init__(self.net, servers, options)
 
     @property
     def brokers(self) -> list[Broker]:
@@ -71,15 +62,7 @@ class Connection:
         The highest version that both ends speak is used. Raises NetworkError, TimedOut, UnsupportedVersionError or
         EncodeError; error codes inside the response are yours to look at.
         """
-        deadline = self.deadline(timeout)
-        if broker is None or broker not in self.client.snapshot.brokers:
-            run(self.client.refresh(deadline))
-        node = self.client.any_broker() if broker is None else broker
-        return run(self.client.call(node, message, deadline))
-
-    def deadline(self, timeout: float | None) -> float:
-        """The time, on the connection's clock, `timeout` seconds from now."""
-        return self.net.now() + (self._timeout if timeout is None else timeout)
+        return run(self.client.request(message, broker, self.deadline(timeout)))
 
     def close(self) -> None:
         """Close all links. Idempotent; what uses this connection can do nothing afterwards."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Self, Unpack
 
-from kafkawire.config import ConsumerOptions, from_properties, resolve_shared
+from kafkawire.config import ConsumerOptions
 from kafkawire.connection import Connection, connect_for
-from kafkawire.core.consumer import ConsumerCore
+from kafkawire.core.faces import ConsumerFace, SomePartition, shared
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
-from kafkawire.errors import ConcurrentUseError
 from kafkawire.message import Message, TopicPartition
 from kafkawire.net.blocking import run
 from kafkawire.protocol.records import arrow_schema
@@ -23,10 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer"]
 
-T = TypeVar("T")
 
-
-class Consumer:
+class Consumer(ConsumerFace):
     """Reads partitions: all those of the topics given, or those that are assigned.
 
     One thread at a time; a second one gets ConcurrentUseError. Options are those of `ConsumerOptions`; with `connection`,
@@ -36,57 +32,9 @@ class Consumer:
     """
 
     def __init__(self, *topics: str, connection: Connection | None = None, **options: Unpack[ConsumerOptions]) -> None:
-        self.options = resolve_shared(ConsumerOptions, options, None if connection is None else connection.options)
-        self._connection, self._own_connection = connect_for(connection, self.options)
-        self._core = ConsumerCore(self._connection.client, self.options, topics)
-        self._user: int | None = None
-
-    @classmethod
-    def from_properties(cls, *topics: str, properties: Mapping[str, Any]) -> Self:
-        """The same from dotted Kafka properties, as `{"bootstrap.servers": ..., "auto.offset.reset": "earliest"}`."""
-        return cls(*topics, **cast(ConsumerOptions, from_properties(ConsumerOptions, properties)))
-
-    # ---- what is read
-
-    def assign(self, partitions: Iterable[TopicPartition | tuple[str, int]]) -> None:
-        """Read these partitions and no others; those that were read before keep their position."""
-        with self._alone():
-            self._core.assign(TopicPartition(*tp) for tp in partitions)
-
-    def assignment(self) -> set[TopicPartition]:
-        """The partitions that are read; those of the constructor's topics once they are known."""
-        return self._core.assignment()
-
-    def seek(self, tp: TopicPartition | tuple[str, int], where: int | str) -> None:
-        """Go on at an offset, at "earliest", "latest", or "tail:N": N records before the end."""
-        with self._alone():
-            self._core.seek(TopicPartition(*tp), where)
-
-    def seek_to_beginning(self, *partitions: TopicPartition | tuple[str, int]) -> None:
-        """Go to the first offset of the partitions, of all assigned ones if none is named."""
-        for tp in partitions or self.assignment():
-            self.seek(tp, "earliest")
-
-    def seek_to_end(self, *partitions: TopicPartition | tuple[str, int]) -> None:
-        """Go to the end of the partitions, of all assigned ones if none is named."""
-        for tp in partitions or self.assignment():
-            self.seek(tp, "latest")
-
-    def pause(self, *partitions: TopicPartition | tuple[str, int]) -> None:
-        """Return nothing of the partitions until `resume`."""
-        with self._alone():
-            for tp in partitions:
-                self._core.pause(TopicPartition(*tp))
-
-    def resume(self, *partitions: TopicPartition | tuple[str, int]) -> None:
-        """Go on with the partitions where they were paused."""
-        with self._alone():
-            for tp in partitions:
-                self._core.resume(TopicPartition(*tp))
-
-    def paused(self) -> set[TopicPartition]:
-        """The partitions that are paused."""
-        return self._core.paused()
+        resolved = shared(ConsumerOptions, options, connection)
+        self._connection, self._own_connection = connect_for(connection, resolved)
+        self._setup(self._connection.client, resolved, topics)
 
     # ---- reading
 
@@ -118,20 +66,12 @@ class Consumer:
 
     def __iter__(self) -> Iterator[Message]:
         """Records one by one; ends only with consumer_timeout_ms without a record, or where stop_at_end says."""
-        limit = self.options["consumer_timeout_ms"]
-        idle = None if limit is None else limit / 1000
-        ends: dict[TopicPartition, int] | None = None
-        if self.options["stop_at_end"]:
-            ends = self.end_offsets(run(self._core.prepare_assignment(self._connection.deadline(None))))
-        silent_since = self._connection.net.now()
-        while ends is None or not self._core.at_end(ends):
-            wait = 0.5 if idle is None else min(0.5, silent_since + idle - self._connection.net.now())
-            found = self.poll(timeout=max(0.0, wait), max_records=1)
-            if found:
-                yield found[0]
-                silent_since = self._connection.net.now()
-            elif idle is not None and self._connection.net.now() - silent_since >= idle:
-                return
+        core = self._core
+        ends = run(core.iteration_ends())
+        while core.ahead_at < len(core.ahead) or self._read_ahead(ends):
+            message = core.ahead[core.ahead_at]
+            core.ahead_at += 1
+            yield message
 
     def fetch(
         self, topic: str, partition: int, offset: int, *, max_bytes: int = 1_048_576, timeout: float | None = None
@@ -142,25 +82,23 @@ class Consumer:
 
     # ---- offsets
 
-    def position(self, tp: TopicPartition | tuple[str, int], *, timeout: float | None = None) -> int:
+    def position(self, tp: SomePartition, *, timeout: float | None = None) -> int:
         """The offset of the next record that `poll` returns of the partition."""
         with self._alone():
             return run(self._core.position(TopicPartition(*tp), self._connection.deadline(timeout)))
 
     def beginning_offsets(
-        self, partitions: Iterable[TopicPartition | tuple[str, int]], *, timeout: float | None = None
+        self, partitions: Iterable[SomePartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
         """The first offset that each partition still has."""
         return self._ends(partitions, EARLIEST, timeout)
 
-    def end_offsets(
-        self, partitions: Iterable[TopicPartition | tuple[str, int]], *, timeout: float | None = None
-    ) -> dict[TopicPartition, int]:
+    def end_offsets(self, partitions: Iterable[SomePartition], *, timeout: float | None = None) -> dict[TopicPartition, int]:
         """The offset that each partition's next record will get."""
         return self._ends(partitions, LATEST, timeout)
 
     def offsets_for_times(
-        self, times: Mapping[TopicPartition | tuple[str, int], int], *, timeout: float | None = None
+        self, times: Mapping[SomePartition, int], *, timeout: float | None = None
     ) -> dict[TopicPartition, Found | None]:
         """The first (offset, timestamp) at or after a time, in milliseconds, in each partition; None where there is none."""
         asked = {TopicPartition(*tp): time for tp, time in times.items()}
@@ -168,8 +106,8 @@ class Consumer:
 
     def lag(self, *, timeout: float | None = None) -> dict[TopicPartition, int]:
         """How many offsets each assigned partition has that were not returned yet."""
-        ends = self.end_offsets(self.assignment(), timeout=timeout)
-        return {tp: end - self.position(tp, timeout=timeout) for tp, end in ends.items()}
+        with self._alone():
+            return run(self._core.lag(self._connection.deadline(timeout)))
 
     # ---- end
 
@@ -185,26 +123,19 @@ class Consumer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _ends(
-        self, partitions: Iterable[TopicPartition | tuple[str, int]], which: int, timeout: float | None
-    ) -> dict[TopicPartition, int]:
+    def _ends(self, partitions: Iterable[SomePartition], which: int, timeout: float | None) -> dict[TopicPartition, int]:
         asked = [TopicPartition(*tp) for tp in partitions]
         return run(self._core.ends(asked, which, self._connection.deadline(timeout)))
+
+    def _read_ahead(self, ends: dict[TopicPartition, int] | None) -> bool:
+        self._enter()
+        try:
+            return run(self._core.read_ahead(ends))
+        finally:
+            self._user = None
 
     def _soon(self, timeout: float) -> float:
         return self._connection.net.now() + timeout
 
-    def _enter(self) -> None:
-        me = threading.get_ident()
-        if self._user not in (None, me):
-            raise ConcurrentUseError("this consumer is in use by another thread: give each thread its own")
-        self._user = me
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        self._enter()
-        try:
-            yield
-        finally:
-            # A plain store: an interrupt here must not keep the consumer locked.
-            self._user = None
+    def _caller(self) -> object:
+        return threading.get_ident()

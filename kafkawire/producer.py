@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
-from kafkawire.config import ProducerOptions, from_properties, resolve_shared
+from kafkawire.config import ProducerOptions
 from kafkawire.connection import Connection, connect_for
-from kafkawire.core.accumulator import Counts
 from kafkawire.core.batch import Batch, DeliveryCallback
-from kafkawire.core.columns import Columns, arrow_columns
-from kafkawire.core.deliveries import failures_of, written_by
-from kafkawire.core.producer import ProducerCore, wait_done
-from kafkawire.errors import DeliveryError, KafkaError, TimedOut
+from kafkawire.core.deliveries import raise_failures, written_by
+from kafkawire.core.faces import BatchDeliveryFace, DeliveryFace, ProducerFace, shared
+from kafkawire.core.producer import wait_done
+from kafkawire.errors import KafkaError, TimedOut
 from kafkawire.message import Header, RecordMetadata
 from kafkawire.net.blocking import run
 
@@ -24,14 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["BatchDelivery", "Delivery", "Producer"]
 
 
-class Delivery(tuple[Batch, int]):
+class Delivery(DeliveryFace):
     """What becomes of one record. Any thread may ask."""
 
     __slots__ = ()
-
-    def done(self) -> bool:
-        """Whether the record is written or given up."""
-        return self[0].done
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """Wait until the record is acknowledged. Raises why it was not written, or TimedOut after `timeout` seconds."""
@@ -52,15 +47,8 @@ class Delivery(tuple[Batch, int]):
         return None
 
 
-class BatchDelivery:
+class BatchDelivery(BatchDeliveryFace):
     """What becomes of the records of one `send_many` or `send_arrow`."""
-
-    def __init__(self, runs: list[tuple[Batch, int, Sequence[int]]]) -> None:
-        self._runs = runs
-
-    def done(self) -> bool:
-        """Whether every record is written or given up."""
-        return all(batch.done for batch, _, _ in self._runs)
 
     def result(self, timeout: float | None = None) -> list[RecordMetadata]:
         """Wait until all are acknowledged; where each was written, in the order of the call.
@@ -70,13 +58,11 @@ class BatchDelivery:
         for batch, _, _ in self._runs:
             if not batch.done:
                 _wait(batch, timeout)
-        failed = failures_of(self._runs)
-        if failed:
-            raise DeliveryError(f"{len(failed)} records were not written: {next(iter(failed.values()))}", failed)
+        raise_failures(self._runs)
         return written_by(self._runs)
 
 
-class Producer:
+class Producer(ProducerFace):
     """Sends records; any thread may call it.
 
     Options are those of `ProducerOptions`; with `connection`, those of the connection are the connection's. Close it, or use
@@ -85,18 +71,13 @@ class Producer:
     Raises ConfigurationError for options that are unknown, contradictory or out of range.
     """
 
-    def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions]) -> None:
-        self.options = resolve_shared(ProducerOptions, options, None if connection is None else connection.options)
-        self._connection, self._own_connection = connect_for(connection, self.options)
-        self._core = ProducerCore(self._connection.client, self.options, Delivery)
-        self._append = self._core.accumulator.append
-        self._serializers = self.options["key_serializer"], self.options["value_serializer"]
-        self._plain = self._serializers == (None, None)
+    _handle = Delivery
 
-    @classmethod
-    def from_properties(cls, properties: Mapping[str, Any]) -> Self:
-        """The same from dotted Kafka properties, as `{"bootstrap.servers": ..., "linger.ms": 5}`."""
-        return cls(**cast(ProducerOptions, from_properties(ProducerOptions, properties)))
+    def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions]) -> None:
+        resolved = shared(ProducerOptions, options, connection)
+        self._connection, self._own_connection = connect_for(connection, resolved)
+        self._setup(self._connection.client, resolved)
+        self._plain = self._core.plain
 
     def send(
         self,
@@ -117,7 +98,7 @@ class Producer:
         not exist), TypeError (not bytes) or ClosedError; the record is then not accepted.
         """
         if not self._plain:
-            key, value = self._serialize(key, value)
+            key, value = self._core.serialize(key, value)
         if on_delivery is not None:
             self._core.start_callbacks()
         handle = self._append(topic, value, key, partition, timestamp, headers, on_delivery)
@@ -139,30 +120,19 @@ class Producer:
         Much cheaper than as many `send` calls. Raises as `send`; columns of the wrong kind or length and records that are
         too large are found before anything is accepted.
         """
-        if not self._plain:
-            keys = [None] * len(values) if keys is None else keys
-            pairs = [self._serialize(key, value) for key, value in zip(keys, values, strict=True)]
-            keys, values = [key for key, _ in pairs], [value for _, value in pairs]
-        return BatchDelivery(run(self._core.send_columns(topic, Columns(values, keys, timestamps, headers), partition)))
+        columns = self._core.columns(values, keys, timestamps, headers)
+        return BatchDelivery(run(self._core.send_columns(topic, columns, partition)))
 
     def send_arrow(self, topic: str, table: pa.Table | pa.RecordBatch) -> BatchDelivery:
         """Accept the rows of an Arrow table: columns value[, key, partition, timestamp, headers].
 
         `value` and `key` are binary or string, `timestamp` is a timestamp or whole milliseconds. Raises as `send_many`.
         """
-        runs: list[tuple[Batch, int, Sequence[int]]] = []
-        for partition, rows, columns in arrow_columns(table):
-            for batch, at, numbers in run(self._core.send_columns(topic, columns, partition)):
-                runs.append((batch, at, [rows[number] for number in numbers]))
-        return BatchDelivery(runs)
+        return BatchDelivery(run(self._core.send_arrow(topic, table)))
 
     def flush(self, *, timeout: float | None = None) -> None:
         """Wait until everything accepted so far is written or given up. Raises TimedOut after `timeout` seconds."""
         run(self._core.flush(self._connection.deadline(timeout)))
-
-    def counts(self) -> Counts:
-        """Records so far: accepted = acknowledged + failed + queued, at any time."""
-        return self._core.counts()
 
     def close(self, *, timeout: float | None = None) -> None:
         """Send what is queued for up to `timeout` seconds, fail the rest with ClosedError. Idempotent."""
@@ -177,10 +147,6 @@ class Producer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
-
-    def _serialize(self, key: Any, value: Any) -> tuple[Any, Any]:
-        of_key, of_value = self._serializers
-        return key if of_key is None else of_key(key), value if of_value is None else of_value(value)
 
 
 def _wait(batch: Batch, timeout: float | None) -> None:

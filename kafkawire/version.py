@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["VERSION"]
+__all__ = ["__version__"]
 
-VERSION = "0.1.0"
+__version__ = "0.1.0"

@@ -81,10 +81,9 @@ class TopicQueue:
 
     def partition(self, key: bytes | None) -> int | None:
         """The partition of a key; None where the record may go anywhere."""
-        if self.hash is None:
-            assert self.custom is not None
+        if self.custom is not None:
             return self.custom(key, self.count)
-        if key is None:
+        if key is None or self.hash is None:
             return None
         partition = self.keys.get(key)
         if partition is None:
@@ -313,8 +312,9 @@ class Accumulator:
     # ---- the sender
 
     def drain(self, now: float, room: dict[int, int], leader_of: Callable[[str, int], int | None]) -> Drained:
-        """Take at most one batch of each partition whose leader's node id is in `room`, which is how many bytes its
-        request may have (trap 27); batches that have expired come too.
+        """Take at most one batch of each partition (trap 27), and those that have expired.
+
+        `room` is how many bytes the next request may have, by the node id of the brokers that can take one.
         """
         taken: dict[int, list[Batch]] = {}
         expired: list[Batch] = []

@@ -65,8 +65,8 @@ class Batch:
 
     __slots__ = (
         "add", "attempts", "base_offset", "base_timestamp", "callbacks", "children", "count", "done", "due", "error",
-        "expires", "granted", "log_append_time", "max_delta", "number", "parent", "parts", "producer", "queue", "room", "sequence",
-        "stamp", "stamps", "tick", "waiters", "wire", "wire_magic",
+        "expires", "granted", "log_append_time", "max_delta", "number", "parent", "parts", "producer", "queue", "room",
+        "sequence", "stamp", "stamps", "tick", "waiters", "wire", "wire_magic",
     )  # fmt: skip
 
     def __init__(self, queue: PartitionQueue, number: int, wall: float, due: float, expires: float, granted: int) -> None:

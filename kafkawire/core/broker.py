@@ -14,7 +14,7 @@ from kafkawire.protocol.handshake import BEFORE_API_VERSIONS, Ranges, common_ver
 from kafkawire.protocol.messages import response
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from kafkawire.protocol.schema import Request, Response
-from kafkawire.version import VERSION
+from kafkawire.version import __version__
 
 __all__ = ["Address", "BrokerLink", "Dialer"]
 
@@ -127,7 +127,7 @@ class Dialer:
 
     async def _negotiate(self, link: Link, version: int, deadline: float) -> Ranges:
         patience = self._net.now() + self._options["api_version_auto_timeout_ms"] / 1000
-        message = ApiVersionsRequest(client_software_name="kafkawire", client_software_version=VERSION)
+        message = ApiVersionsRequest(client_software_name="kafkawire", client_software_version=__version__)
         while True:
             frame = request_frame(message, version, self._options["client_id"])
             answer = read_api_versions(await call(self._net, link, frame, min(deadline, patience)), version)

@@ -131,8 +131,9 @@ class Client:
         return slot
 
     def link_or_connect(self, node_id: int, purpose: Purpose, signal: Signal) -> BrokerLink | float:
-        """The link if it is up. Otherwise connecting starts, unless it is too early to try again, and the answer is the
-        time at which to look again; `signal` is set when the connect has ended.
+        """The link if it is up; otherwise when to look again.
+
+        Connecting starts, unless it is too early to try again; `signal` is set when it has ended.
         """
         self.check_open()
         slot = self.slot(node_id, purpose)
@@ -180,6 +181,12 @@ class Client:
             name, seconds = type(message).name, self.options["request_timeout_ms"] / 1000
             late = f"in {seconds:g} s" if patience <= deadline else "in the time given"
             raise type(error)(f"{link.address} did not answer {name} {late}") from None
+
+    async def request(self, message: Request, broker: int | None, deadline: float) -> Any:
+        """The same to a broker by its node id, or to any, once the brokers are known."""
+        if not self.snapshot.brokers or (broker is not None and broker not in self.snapshot.brokers):
+            await self.refresh(deadline)
+        return await self.call(self.any_broker() if broker is None else broker, message, deadline)
 
     def any_broker(self) -> int:
         """A broker to ask what every broker knows: connected ones first, then known ones, then the bootstrap servers."""

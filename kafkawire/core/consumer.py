@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafkawire.config import ConsumerOptions
+from kafkawire.core.buffer import Buffer
 from kafkawire.core.client import Client, Purpose
 from kafkawire.core.fetcher import Fetcher, FetchSettings, build_request, partition_answers
 from kafkawire.core.flight import Flight
@@ -26,6 +27,7 @@ from kafkawire.errors import (
     broker_error,
 )
 from kafkawire.message import Message, TopicPartition
+from kafkawire.net.base import NEVER
 from kafkawire.protocol.messages.fetch import FetchResponse
 from kafkawire.protocol.records import RecordColumns, decode_columns, messages, read_batches, to_arrow
 
@@ -52,6 +54,9 @@ class ConsumerCore:
         self._refresh_at = 0.0
         self._closed = False
         self._reset = parse_start(options["auto_offset_reset"])
+        self.ahead: list[Message] = []
+        """What iteration has taken; from `ahead_at` on it is not handed out yet."""
+        self.ahead_at = 0
 
     # ---- what is read
 
@@ -68,6 +73,7 @@ class ConsumerCore:
     def seek(self, tp: TopicPartition, where: int | str) -> None:
         """Go on at an offset, at "earliest", "latest" or "tail:N"."""
         state = self._state(tp)
+        self._drop_ahead(tp)
         if isinstance(where, str):
             state.seek(None, parse_start(where))
         elif where < 0:
@@ -79,7 +85,8 @@ class ConsumerCore:
         """Hand out nothing of the partition until `resume`; what was fetched of it is fetched again then."""
         state = self._state(tp)
         if not state.paused:
-            state.position = self._fetcher.buffer.position(state)
+            state.position = self._position(state)
+            self._drop_ahead(tp)
             state.epoch += 1
             state.paused = True
 
@@ -94,6 +101,28 @@ class ConsumerCore:
 
     def take(self, most: int) -> list[Message]:
         """Up to `most` records that are here already."""
+        if self.ahead_at < len(self.ahead):
+            chunk = self.ahead[self.ahead_at : self.ahead_at + most]
+            self.ahead_at = self.ahead_at + most
+            return chunk
+        chunk, left = self._take(most)
+        self._fetcher.buffer = left
+        return chunk
+
+    def take_ahead(self) -> bool:
+        """Put records that are here already into `ahead`; False if there are none."""
+        chunk, left = self._take(self._options["max_poll_records"])
+        self.ahead_at = 0
+        self.ahead = chunk
+        self._fetcher.buffer = left
+        return self.ahead_at < len(chunk)
+
+    def _take(self, most: int) -> tuple[list[Message], Buffer]:
+        """Up to `most` records, and what is left after them.
+
+        Nothing is handed out before the caller stores what is left, and it does nothing after that which an interrupt could
+        come into: so no record is lost or returned twice.
+        """
         buffer = self._fetcher.buffer
         row = buffer.row
         chunk: list[Message] = []
@@ -104,12 +133,11 @@ class ConsumerCore:
                 end = row + most - len(chunk)
                 chunk += found[row:end]
                 if end < len(found):
-                    return self._hand_out(chunk, index, end)
+                    return self._leave(chunk, index, end)
             row = 0
-        return self._hand_out(chunk, index + 1, 0)
+        return self._leave(chunk, index + 1, 0)
 
-    def _hand_out(self, chunk: list[Message], index: int, row: int) -> list[Message]:
-        """Store what is left, and nothing after that: an interrupt comes before all of it or after all of it."""
+    def _leave(self, chunk: list[Message], index: int, row: int) -> tuple[list[Message], Buffer]:
         buffer = self._fetcher.buffer
         try:
             chunk = self._deserialize(chunk)
@@ -117,13 +145,11 @@ class ConsumerCore:
             good = chunk.index(error.message)
             if good == 0:
                 raise
-            return self.take(good)
+            return self._take(good)
         for segment in buffer.segments[:index]:
             if not segment.stale:
                 segment.state.position = segment.next_offset
-        left = buffer.after(index, row)
-        self._fetcher.buffer = left
-        return chunk
+        return chunk, buffer.after(index, row)
 
     def take_arrow(self, most: int, headers: bool) -> Any:
         """Up to `most` records that are here already, as a pyarrow.RecordBatch; None for none."""
@@ -145,7 +171,8 @@ class ConsumerCore:
                 break
             index, row = index + 1, 0
         made = arrow_batch(pieces, headers)
-        self._hand_out([], index, row)
+        _, left = self._leave([], index, row)
+        self._fetcher.buffer = left
         return made
 
     def _deserialize(self, chunk: list[Message]) -> list[Message]:
@@ -176,6 +203,26 @@ class ConsumerCore:
             if now >= deadline:
                 return taken
             await self._net.wait(self._signal, min(due, deadline))
+
+    async def read_ahead(self, ends: Mapping[TopicPartition, int] | None) -> bool:
+        """Wait for records to iterate over; False when iteration ends: after consumer_timeout_ms, or at `ends`."""
+        limit = self._options["consumer_timeout_ms"]
+        deadline = NEVER if limit is None else self._net.now() + limit / 1000
+        while ends is None or not self._at(ends):
+            if await self.poll(min(deadline, self._net.now() + 1.0), self.take_ahead):
+                return True
+            if self._net.now() >= deadline:
+                return False
+        return False
+
+    async def iteration_ends(self) -> dict[TopicPartition, int] | None:
+        """Where iteration ends that begins now; None: it goes on."""
+        if not self._options["stop_at_end"]:
+            return None
+        deadline = self._net.now() + self._options["default_api_timeout_ms"] / 1000
+        if self._topics:
+            await self._follow_topics(deadline)
+        return await self.ends(self.assignment(), LATEST, deadline)
 
     async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> list[Message]:
         """One Fetch from the leader, beside and without the positions of this consumer."""
@@ -219,7 +266,7 @@ class ConsumerCore:
             if not batches:
                 raise MessageTooLargeError(
                     ErrorCode.MESSAGE_TOO_LARGE,
-                    f"{tp.topic} partition {tp.partition} at {offset}: the next batch is larger than {settings.max_bytes} bytes",
+                    f"{tp.topic} partition {tp.partition} at {offset}: the next batch exceeds max_bytes={settings.max_bytes}",
                 )
             columns = decode_columns([batch for batch in batches if not batch.is_control])
             return self._deserialize(messages(columns.slice(columns.index_of(offset), columns.count), *tp))
@@ -232,7 +279,7 @@ class ConsumerCore:
         state = self._state(tp)
         while True:
             self._signal.clear()
-            position = self._fetcher.buffer.position(state)
+            position = self._position(state)
             if position is not None:
                 return position
             due = self._prepare(self._net.now())
@@ -254,20 +301,28 @@ class ConsumerCore:
                 raise ConfigurationError(f"offsets_for_times: {time} ms for {tp.topic} partition {tp.partition} is negative")
         return await list_offsets(self._client, times, deadline)
 
-    async def prepare_assignment(self, deadline: float) -> set[TopicPartition]:
-        """The assignment, once the topics given to the constructor are known."""
-        if self._topics:
-            await self._follow_topics(deadline)
-        return self.assignment()
+    async def lag(self, deadline: float) -> dict[TopicPartition, int]:
+        """How many offsets of each assigned partition have not been handed out."""
+        ends = await self.ends(self.assignment(), LATEST, deadline)
+        return {tp: end - await self.position(tp, deadline) for tp, end in ends.items()}
 
-    def at_end(self, ends: Mapping[TopicPartition, int]) -> bool:
+    def _at(self, ends: Mapping[TopicPartition, int]) -> bool:
         """Whether everything before `ends` has been handed out."""
-        for tp, end in ends.items():
-            state = self._fetcher.states.get(tp)
-            position = self._fetcher.buffer.position(state) if state is not None else end
-            if position is None or position < end:
-                return False
-        return True
+        states = self._fetcher.states
+        positions = {tp: self._position(states[tp]) for tp in ends if tp in states}
+        return all(position is not None and position >= ends[tp] for tp, position in positions.items())
+
+    def _position(self, state: PartitionState) -> int | None:
+        for message in self.ahead[self.ahead_at :]:
+            if (message.topic, message.partition) == state.tp:
+                return message.offset
+        return self._fetcher.buffer.position(state)
+
+    def _drop_ahead(self, tp: TopicPartition) -> None:
+        """Forget what iteration has taken of a partition; what it took of others stays."""
+        kept = [message for message in self.ahead[self.ahead_at :] if (message.topic, message.partition) != tp]
+        self.ahead_at = 0
+        self.ahead = kept
 
     def close(self) -> None:
         """Read nothing more. Idempotent."""
@@ -328,7 +383,7 @@ class ConsumerCore:
             if state.start == "none":
                 self._resolve_error = OffsetOutOfRangeError(
                     ErrorCode.OFFSET_OUT_OF_RANGE,
-                    f"{state.tp.topic} partition {state.tp.partition} has no position and auto_offset_reset is 'none': seek first",
+                    f"{state.tp.topic} partition {state.tp.partition} has no position, auto_offset_reset is 'none': seek first",
                 )
                 return
             times[state.tp] = state.start if isinstance(state.start, int) else LATEST

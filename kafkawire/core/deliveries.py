@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from kafkawire.core.batch import Batch
-from kafkawire.errors import KafkaError
+from kafkawire.errors import DeliveryError, KafkaError
 from kafkawire.message import RecordMetadata
 
-__all__ = ["Runs", "failures_of", "written_by"]
+__all__ = ["Runs", "raise_failures", "written_by"]
 
-Runs = Iterable[tuple[Batch, int, Sequence[int]]]
+Runs = list[tuple[Batch, int, Sequence[int]]]
 """(batch, index of the first record in it, the rows of the call that the records from there on were)."""
 
 
@@ -26,6 +26,13 @@ def failures_of(runs: Runs) -> dict[int, KafkaError]:
             except KafkaError as error:
                 failed[row] = error
     return failed
+
+
+def raise_failures(runs: Runs) -> None:
+    """Raise a DeliveryError if some rows were not written."""
+    failed = failures_of(runs)
+    if failed:
+        raise DeliveryError(f"{len(failed)} records were not written: {next(iter(failed.values()))}", failed)
 
 
 def written_by(runs: Runs) -> list[RecordMetadata]:

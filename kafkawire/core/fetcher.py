@@ -160,23 +160,23 @@ class Fetcher:
 
     # ---- sending
 
-    def _fetchable(self, now: float) -> dict[int, list[PartitionState]]:
-        groups: dict[int, list[PartitionState]] = {}
+    def _fetchable(self, now: float) -> dict[int, list[tuple[PartitionState, int]]]:
+        """(partition, offset) by leader, of the partitions that can be fetched."""
+        groups: dict[int, list[tuple[PartitionState, int]]] = {}
         for state in self.states.values():
-            if state.paused or state.position is None or state.retry_at > now:
+            offset = self.buffer.ends.get(state, state.position)
+            if state.paused or offset is None or state.retry_at > now:
                 continue
             leader = self._client.snapshot.leader(*state.tp)
             if leader is None:
                 self.stale_metadata = True
             elif leader not in self._in_flight:
-                groups.setdefault(leader, []).append(state)
+                groups.setdefault(leader, []).append((state, offset))
         return groups
 
-    def _send(self, node: int, link: BrokerLink, states: list[PartitionState], now: float) -> None:
+    def _send(self, node: int, link: BrokerLink, states: list[tuple[PartitionState, int]], now: float) -> None:
         asked: dict[TopicPartition, tuple[PartitionState, int, int]] = {}
-        for state in states:
-            offset = self.buffer.ends.get(state, state.position)
-            assert offset is not None
+        for state, offset in states:
             asked[state.tp] = (state, state.epoch, offset)
         offsets = [(tp, offset) for tp, (_, _, offset) in asked.items()]
         request, version, names = build_request(self._client, link, offsets, self._settings)
@@ -237,8 +237,7 @@ class Fetcher:
         batches: list[RecordBatch] = []
         error: KafkaError | None = None
         try:
-            for batch in read_batches(records, check_crcs=self._options["check_crcs"]):
-                batches.append(batch)
+            batches.extend(read_batches(records, check_crcs=self._options["check_crcs"]))
         except CorruptRecordsError as failure:
             error = _located(failure, state.tp, batches[-1].next_offset if batches else offset)
         if not batches and error is None:

@@ -91,15 +91,13 @@ class Idempotence:
 
 
 def _wanted(options: ProducerOptions) -> bool:
+    in_flight = options["max_in_flight_requests_per_connection"]
     obstacles = [
         text
         for obstacle, text in (
             (options["acks"] not in ("all", -1), f"acks={options['acks']!r} (it needs 'all')"),
             (options["retries"] == 0, "retries=0"),
-            (
-                options["max_in_flight_requests_per_connection"] > MAX_IN_FLIGHT,
-                f"max_in_flight_requests_per_connection={options['max_in_flight_requests_per_connection']} (at most {MAX_IN_FLIGHT})",
-            ),
+            (in_flight > MAX_IN_FLIGHT, f"max_in_flight_requests_per_connection={in_flight} (at most {MAX_IN_FLIGHT})"),
         )
         if obstacle
     ]

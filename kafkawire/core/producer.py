@@ -5,14 +5,15 @@ from __future__ import annotations
 import logging
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kafkawire.config import ProducerOptions
 from kafkawire.core.accumulator import Accumulator, Counts
 from kafkawire.core.batch import Batch, DeliveryCallback
 from kafkawire.core.client import Client
-from kafkawire.core.columns import Columns
+from kafkawire.core.columns import Columns, arrow_columns
+from kafkawire.core.deliveries import Runs
 from kafkawire.core.idempotence import Idempotence
 from kafkawire.core.sender import Sender
 from kafkawire.errors import ClosedError, ErrorCode, KafkaError, MessageTooLargeError, TimedOut
@@ -56,6 +57,8 @@ class ProducerCore:
         self._ended = client.net.signal()
         self._callbacks_ended = client.net.signal()
         self._closing = False
+        self.plain = options["key_serializer"] is None and options["value_serializer"] is None
+        """Whether keys and values are bytes already."""
 
     # ---- sending
 
@@ -69,7 +72,7 @@ class ProducerCore:
         headers: Iterable[Header] | None,
         on_delivery: DeliveryCallback | None,
     ) -> Any:
-        """The part of send() that waits, for at most max_block_ms.
+        """Wait for what `append` lacked, for at most max_block_ms, and append.
 
         Raises UnknownTopicError, BootstrapError, TimedOut, MessageTooLargeError, ClosedError.
         """
@@ -81,7 +84,34 @@ class ProducerCore:
                 return handle
             await self._room(topic, deadline)
 
-    async def send_columns(self, topic: str, columns: Columns, partition: int | None) -> list[tuple[Batch, int, Sequence[int]]]:
+    def serialize(self, key: Any, value: Any) -> tuple[bytes | None, bytes | None]:
+        """Key and value as bytes; what a serializer raises comes out as it is."""
+        of_key, of_value = self._options["key_serializer"], self._options["value_serializer"]
+        return key if of_key is None else of_key(key), value if of_value is None else of_value(value)
+
+    def columns(
+        self,
+        values: Sequence[Any],
+        keys: Sequence[Any] | None,
+        timestamps: Sequence[int] | None,
+        headers: Sequence[Iterable[Header] | None] | None,
+    ) -> Columns:
+        """Checked columns of bytes. Raises ConfigurationError, and what a serializer raises."""
+        if not self.plain:
+            Columns([None] * len(values), None if keys is None else [None] * len(keys))
+            pairs = [self.serialize(key, value) for key, value in zip(keys or [None] * len(values), values, strict=True)]
+            keys, values = [key for key, _ in pairs], [value for _, value in pairs]
+        return Columns(values, keys, timestamps, headers)
+
+    async def send_arrow(self, topic: str, table: Any) -> Runs:
+        """Send the rows of an Arrow table; see `send_columns`."""
+        runs: Runs = []
+        for partition, rows, columns in arrow_columns(table):
+            for batch, at, numbers in await self.send_columns(topic, columns, partition):
+                runs.append((batch, at, [rows[number] for number in numbers]))
+        return runs
+
+    async def send_columns(self, topic: str, columns: Columns, partition: int | None) -> Runs:
         """Send all rows; returns (batch, index of the first record, row numbers) for every run of them.
 
         A row that is too large is found before anything is accepted. Each wait for room lasts at most max_block_ms; if it
@@ -90,7 +120,7 @@ class ProducerCore:
         deadline = self._net.now() + self._options["max_block_ms"] / 1000
         await self._know(topic, deadline)
         self._check_sizes(topic, columns)
-        runs: list[tuple[Batch, int, Sequence[int]]] = []
+        runs: Runs = []
         for target, rows in self._by_partition(topic, columns, partition):
             part = columns if len(rows) == len(columns) else columns.take(rows)
             start = 0
@@ -167,11 +197,10 @@ class ProducerCore:
         self.accumulator.close(ClosedError(CLOSED_TEXT))
         self._sender.closing = True
         self.accumulator.signal.set()
-        if self._task is not None:
-            if not await join(self._net, self._task, self._ended, deadline):
-                self._sender.abandon = True
-                self.accumulator.signal.set()
-                await join(self._net, self._task, self._ended, self._net.now() + 5.0)
+        if self._task is not None and not await join(self._net, self._task, self._ended, deadline):
+            self._sender.abandon = True
+            self.accumulator.signal.set()
+            await join(self._net, self._task, self._ended, self._net.now() + 5.0)
         self.accumulator.callback_signal.set()
         if self._callbacks is not None:
             await join(self._net, self._callbacks, self._callbacks_ended, max(deadline, self._net.now() + 1.0))
@@ -200,7 +229,7 @@ class ProducerCore:
                 if not finished:
                     await self._net.wait(signal, due)
         except KafkaError as failure:
-            log.error("the producer cannot go on: %s", failure)
+            log.warning("the producer cannot go on: %s", failure)
             error = failure
         except BaseException as failure:
             log.exception("the producer cannot go on")

@@ -99,8 +99,8 @@ class Sender:
             now = self._client.net.now()
             self._follow_metadata()
             due = self._reap(now)
-            room, connect_due = self._room(now)
-            drained = accumulator.drain(now, room, self._client.snapshot.leader)
+            links, connect_due = self._links(now)
+            drained = accumulator.drain(now, dict.fromkeys(links, self._max_request), self._client.snapshot.leader)
             for batch in drained.expired:
                 self._expire(batch)
             if drained.leaderless:
@@ -108,7 +108,7 @@ class Sender:
             else:
                 self._refresh_failures = 0
             for node_id, batches in drained.taken.items():
-                self._send(node_id, batches, now)
+                self._send(self._nodes[node_id], links[node_id], batches, now)
             if drained.taken or drained.expired:
                 continue
             due = min(due, drained.due, connect_due, self._refresh_metadata(now))
@@ -218,12 +218,12 @@ class Sender:
 
     # ---- brokers
 
-    def _room(self, now: float) -> tuple[dict[int, int], float]:
-        """Node id -> bytes that the next request may have, of brokers that can take one; and when to look again."""
+    def _links(self, now: float) -> tuple[dict[int, BrokerLink], float]:
+        """Node id -> link of the brokers that can take a request; and when to look again."""
         ready, due = self._idempotence.ready(now, self._in_flight() == 0)
         if not ready:
             return {}, due
-        room = {}
+        links = {}
         for node_id in self._accumulator.nodes(self._client.snapshot.leader):
             node = self._nodes.setdefault(node_id, Node())
             if len(node.in_flight) >= self._max_in_flight:
@@ -241,17 +241,15 @@ class Sender:
                     due = min(due, link)
                     continue
                 node.link = link
-            room[node_id] = self._max_request
-        return room, due
+            links[node_id] = node.link
+        return links, due
 
     def _in_flight(self) -> int:
         return sum(len(node.in_flight) for node in self._nodes.values())
 
-    def _send(self, node_id: int, batches: list[Batch], now: float) -> None:
-        node = self._nodes[node_id]
-        assert node.link is not None
+    def _send(self, node: Node, link: BrokerLink, batches: list[Batch], now: float) -> None:
         try:
-            version = self._version(node.link, batches)
+            version = self._version(link, batches)
         except UnsupportedVersionError as error:
             for batch in batches:
                 self._give_up(batch, error)
@@ -261,7 +259,7 @@ class Sender:
             return
         message, names = self._request(sealed, version)
         signal = None if self._acks == 0 else self._accumulator.signal
-        pending = node.link.send(message, version, signal)
+        pending = link.send(message, version, signal)
         if self._acks != 0:
             node.in_flight.append(InFlight(pending, sealed, version, now, names))
             return

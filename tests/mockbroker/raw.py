@@ -39,9 +39,9 @@ class Pending:
     def done(self) -> bool:
         return self.frame is not None
 
-    def result(self, version: int | None = None) -> Any:
+    def result(self) -> Any:
         assert self.frame is not None, f"no answer to {self.cls.name} v{self.version}"
-        return decode_response(self.cls, self.version if version is None else version, self.frame)
+        return decode_response(self.cls, self.version, self.frame)
 
 
 class RawClient:
@@ -54,9 +54,14 @@ class RawClient:
     def write(self, data: bytes) -> None:
         raise NotImplementedError
 
-    def send(self, message: Request, version: int, *, client_id: str = "raw", replies: bool = True) -> Pending:
+    def frame(self, message: Request, version: int, *, client_id: str = "raw", replies: bool = True) -> tuple[Pending, bytes]:
+        """A request to be written by hand."""
         pending = Pending(message, version)
-        self.write(b"".join(self._peer.request(request_frame(message, version, client_id), pending if replies else None)))
+        return pending, b"".join(self._peer.request(request_frame(message, version, client_id), pending if replies else None))
+
+    def send(self, message: Request, version: int, **options: Any) -> Pending:
+        pending, data = self.frame(message, version, **options)
+        self.write(data)
         return pending
 
     def take(self, data: bytes) -> None:

@@ -25,39 +25,37 @@ def commit(mock, client, version, offset, *, topic="t", partition=0, group="g", 
     return ErrorCode.of(response.topics[0].partitions[0].error_code)
 
 
-def committed(mock, client, version, *wanted, group="g"):
-    """[(topic, partition, offset, epoch, metadata, error)]; all without `wanted`."""
-    ids = {topic.id: name for name, topic in mock.cluster.topics.items()}
+def fetch_offsets(mock, client, version, wanted, group):
+    """The answer's topics; all of the group's without `wanted`."""
     if version < 8:
-        topics = [OffsetFetchRequest.Topic(name=name, partition_indexes=[p]) for name, p in wanted] if wanted else None
-        response = client.call(OffsetFetchRequest(group_id=group, topics=topics), version)
+        named = [OffsetFetchRequest.Topic(name=name, partition_indexes=[p]) for name, p in wanted]
+        response = client.call(OffsetFetchRequest(group_id=group, topics=named or None), version)
         assert response.error_code == 0
-        answers = response.topics
-    else:
-        Group = OffsetFetchRequest.Group  # noqa: N806
-        topics = (
-            [
-                Group.Topics(
-                    name=name, topic_id=mock.topic_id(name) if name in mock.cluster.topics else b"?" * 16, partition_indexes=[p]
-                )
-                for name, p in wanted
-            ]
-            if wanted
-            else None
-        )
-        (answer,) = client.call(OffsetFetchRequest(groups=[Group(group_id=group, topics=topics)]), version).groups
-        assert (answer.group_id, answer.error_code) == (group, 0)
-        answers = answer.topics
+        return response.topics
+    ids = {name: topic.id for name, topic in mock.cluster.topics.items()}
+    asked = [
+        OffsetFetchRequest.Group.Topics(name=name, topic_id=ids.get(name, b"?" * 16), partition_indexes=[p])
+        for name, p in wanted
+    ]
+    groups = [OffsetFetchRequest.Group(group_id=group, topics=asked or None)]
+    (answer,) = client.call(OffsetFetchRequest(groups=groups), version).groups
+    assert (answer.group_id, answer.error_code) == (group, 0)
+    return answer.topics
+
+
+def committed(mock, client, version, *wanted, group="g"):
+    """As [(topic, partition, offset, epoch, metadata, error)]."""
+    names = {topic.id: name for name, topic in mock.cluster.topics.items()}
     return [
         (
-            ids.get(topic.topic_id) if version >= 10 else topic.name,
+            names.get(topic.topic_id) if version >= 10 else topic.name,
             one.partition_index,
             one.committed_offset,
             one.committed_leader_epoch,
             one.metadata,
             one.error_code,
         )
-        for topic in answers
+        for topic in fetch_offsets(mock, client, version, wanted, group)
         for one in topic.partitions
     ]
 
@@ -78,6 +76,10 @@ def test_every_broker_names_the_same_coordinator():
                 assert (first.key, first.error_code) == (group, 0)
                 found.add(first.node_id)
         assert len(found) == 1
+
+
+def test_share_groups_have_no_coordinator():
+    client = MemoryMock().client()
     assert client.call(FindCoordinatorRequest(key="g", key_type=2), 3).error_code == ErrorCode.INVALID_REQUEST
 
 

@@ -32,7 +32,7 @@ def run_asyncio(flow: Flow) -> Any:
         finally:
             await net.close()
 
-    return asyncio.run(main())
+    return asyncio.run(main(), debug=True)  # so that calls from a wrong thread raise
 
 
 both_drivers = pytest.mark.parametrize("run", [run_blocking, run_asyncio], ids=["blocking", "asyncio"])

@@ -7,6 +7,7 @@ import contextlib
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -21,21 +22,26 @@ from kafkawire.net.base import call
 from tests.net.drivers import SOON, connect, until
 from tests.net.server import SILENT, Server, echo, frame, payload
 
+KILLER = """
+import os, random, sys, time
+target = os.getppid()
+while os.getppid() == target:
+    time.sleep(random.random() * float(sys.argv[1]))
+    os.kill(target, 2)
+"""
+
 
 class Storm:
-    """SIGINT after SIGINT; `armed` says whether the handler raises KeyboardInterrupt."""
+    """SIGINT after SIGINT; `armed` says whether the handler raises KeyboardInterrupt.
+
+    Another process sends them: a thread of this one would hold the interpreter's lock while it does, so that they would only
+    arrive where the main thread waits for that lock.
+    """
 
     def __init__(self, pause: float) -> None:
         self.armed = False
         self.hits = 0
         self._pause = pause
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._kick)
-
-    def _kick(self) -> None:
-        chance = random.Random(1)
-        while not self._over.wait(chance.random() * self._pause):
-            os.kill(os.getpid(), signal.SIGINT)
 
     def _handle(self, *_):
         if self.armed:
@@ -45,24 +51,22 @@ class Storm:
 
     def __enter__(self):
         self._before = signal.signal(signal.SIGINT, self._handle)
-        self._thread.start()
+        self._killer = subprocess.Popen([sys.executable, "-c", KILLER, str(self._pause)])
         return self
 
     def __exit__(self, *exc_info):
         self.armed = False
-        self._over.set()
-        self._thread.join()
+        self._killer.kill()
+        self._killer.wait()
         signal.signal(signal.SIGINT, self._before)
 
 
 @contextlib.contextmanager
 def never_awaited_is_fine():
     """An interrupt between making a coroutine and its first step."""
-    hook = sys.unraisablehook
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="coroutine .* was never awaited")
         yield
-    sys.unraisablehook = hook
 
 
 def storm(seconds: float) -> tuple[int, int]:

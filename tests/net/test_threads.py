@@ -78,26 +78,56 @@ def test_a_thread_that_waits_forever_does_not_hold_up_the_others():
         assert not waiter.is_alive()
 
 
+async def wait_for(net, signal):
+    deadline = net.now() + SOON
+    assert await net.wait(signal, deadline)
+    assert net.now() < deadline, "the deadline ended the wait, not the signal"
+
+
 @both_drivers
+@pytest.mark.usefixtures("hasty_switching")
 def test_a_signal_is_set_from_another_thread(run):
     async def flow(net):
+        chance = random.Random(1)
         for _ in range(200):
             signal = net.signal()
-            threading.Thread(target=signal.set).start()
-            assert await net.wait(signal, net.now() + SOON)
+            threading.Timer(chance.random() * 0.001, signal.set).start()
+            await wait_for(net, signal)
 
     run(flow)
 
 
 @both_drivers
+@pytest.mark.usefixtures("hasty_switching")
 def test_a_signal_reaches_a_flow_that_polls(run):
     async def flow(net):
+        chance = random.Random(1)
         link = await connect(net, server)
         for _ in range(200):
             signal = net.signal()
             link.send(frame(SILENT), signal)
-            threading.Thread(target=signal.set).start()
-            assert await net.wait(signal, net.now() + SOON)
+            threading.Timer(chance.random() * 0.001, signal.set).start()
+            await wait_for(net, signal)
+
+    with Server() as server:
+        run(flow)
+
+
+@both_drivers
+def test_another_flow_asks_on_behalf_of_one_that_waits(run):
+    """Its owner waits with nothing outstanding, so nobody polls yet."""
+
+    async def owner(net, signal):
+        await wait_for(net, signal)
+
+    async def flow(net):
+        link, signal, ended = await connect(net, server), net.signal(), net.signal()
+        task = net.spawn(owner(net, signal), ended)
+        await net.wait(net.signal(), net.now() + 0.02)
+        pending = link.send(echo(1), signal)
+        await wait_for(net, ended)
+        assert task.error is None
+        assert payload(pending.result()) == b"1"
 
     with Server() as server:
         run(flow)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafkawire import protocol
+from kafkawire.protocol import wire
 from tests import requirements
 from tests.protocol.strategies import CLASSES, messages
 
@@ -34,9 +34,11 @@ def peer_class(cls: type[Message]) -> Any:
     return next(getattr(module, cls.__name__) for module in modules if hasattr(module, cls.__name__))
 
 
-def plain(value: Any) -> Any:
-    """kafka-python's UUID objects as our 16 bytes."""
-    return value.bytes if isinstance(value, uuid.UUID) else value
+def plain(field: Field, value: Any) -> Any:
+    """kafka-python's UUID objects, and its None for the zero UUID, as our 16 bytes."""
+    if field.element is wire.UUID:
+        return wire.ZERO_UUID if value is None else value.bytes
+    return value
 
 
 def assert_same(ours: Struct, theirs: Any, version: int) -> None:
@@ -46,7 +48,7 @@ def assert_same(ours: Struct, theirs: Any, version: int) -> None:
 
 
 def assert_same_value(field: Field, ours: Any, theirs: Any, version: int) -> None:
-    if ours is None or theirs is None:
+    if ours is None or (theirs is None and field.element is not wire.UUID):
         assert ours is theirs is None
     elif field.array:
         assert len(ours) == len(theirs)
@@ -54,11 +56,11 @@ def assert_same_value(field: Field, ours: Any, theirs: Any, version: int) -> Non
             if isinstance(field.element, type):
                 assert_same(one, other, version)
             else:
-                assert one == plain(other)
+                assert one == plain(field, other)
     elif isinstance(field.element, type):
         assert_same(ours, theirs, version)
     else:
-        assert ours == plain(theirs)
+        assert ours == plain(field, theirs)
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)

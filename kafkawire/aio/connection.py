@@ -1,0 +1,73 @@
+"""A cluster, for asyncio. What the calls mean and raise is said in `kafkawire.connection`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+from kafkawire.config import ConnectionOptions, connection_part
+from kafkawire.core.faces import ConnectionFace
+from kafkawire.core.metadata import Broker, Partition
+from kafkawire.net.aio import Net
+from kafkawire.protocol.schema import Request
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["Connection"]
+
+
+class Connection(ConnectionFace):
+    """A cluster, not a socket: lazy, shared by everything on the same loop that is made with `connection=`."""
+
+    def __init__(self, servers: str | Sequence[str] | None = None, /, **options: Unpack[ConnectionOptions]) -> None:
+        self.net = Net()
+        super().__init__(self.net, servers, options)
+
+    async def brokers(self) -> list[Broker]:
+        """The brokers of the cluster, asked for if they are not known yet."""
+        if not self.client.snapshot.brokers:
+            await self.refresh()
+        return list(self.client.snapshot.brokers.values())
+
+    async def controller(self) -> Broker | None:
+        """The broker that says it is the controller; None where none says so (before 0.10)."""
+        await self.brokers()
+        return self.client.snapshot.controller
+
+    async def topics(self, *, timeout: float | None = None) -> list[str]:
+        """The names of all topics, as the cluster has them now."""
+        await self.client.refresh(self.deadline(timeout), all_topics=True)
+        return sorted(self.client.snapshot.topics)
+
+    async def partitions(self, topic: str, *, timeout: float | None = None) -> list[Partition]:
+        """The partitions of a topic."""
+        return list((await self.client.topic(topic, self.deadline(timeout))).partitions.values())
+
+    async def refresh(self, *, timeout: float | None = None) -> None:
+        """Ask for metadata."""
+        await self.client.refresh(self.deadline(timeout))
+
+    async def request(self, message: Request, *, broker: int | None = None, timeout: float | None = None) -> Any:
+        """Send a message of your own to a broker, by node id, or to any; returns its decoded response."""
+        return await self.client.request(message, broker, self.deadline(timeout))
+
+    async def close(self) -> None:
+        """Close all links. Idempotent."""
+        self.client.close()
+        await self.net.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def connect_for(connection: Connection | None, options: ConnectionOptions) -> tuple[Connection, bool]:
+    """The connection to use, and whether it was made here and has to be closed with its user."""
+    if connection is not None:
+        return connection, False
+    return Connection(**connection_part(options)), True

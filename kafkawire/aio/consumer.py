@@ -1,0 +1,127 @@
+"""A consumer for asyncio. What the calls mean and raise is said in `kafkawire.consumer`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+
+from kafkawire.aio.connection import Connection, connect_for
+from kafkawire.config import ConsumerOptions
+from kafkawire.core.faces import ConsumerFace, SomePartition, shared
+from kafkawire.core.offsets import EARLIEST, LATEST, Found
+from kafkawire.message import Message, TopicPartition
+from kafkawire.protocol.records import arrow_schema
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import pyarrow as pa
+
+__all__ = ["Consumer"]
+
+T = TypeVar("T")
+YIELD_EVERY = 256
+"""Records after which iteration lets others run: over records that are here it would never suspend."""
+
+
+class Consumer(ConsumerFace):
+    """Reads partitions: all those of the topics given, or those that are assigned. One task at a time."""
+
+    def __init__(self, *topics: str, connection: Connection | None = None, **options: Unpack[ConsumerOptions]) -> None:
+        resolved = shared(ConsumerOptions, options, connection)
+        self._connection, self._own_connection = connect_for(connection, resolved)
+        self._setup(self._connection.client, resolved, topics)
+
+    # ---- reading
+
+    async def poll(self, *, timeout: float = 0.0, max_records: int | None = None) -> list[Message]:
+        """Records that are here, or that come within `timeout` seconds; [] if none do."""
+        most = self.options["max_poll_records"] if max_records is None else max_records
+        return await self._poll(timeout, lambda: self._core.take(most))
+
+    async def poll_arrow(self, *, timeout: float = 0.0, max_records: int = 100_000, headers: bool = False) -> pa.RecordBatch:
+        """The same as a pyarrow.RecordBatch; one without rows at the timeout."""
+        found = await self._poll(timeout, lambda: self._core.take_arrow(max_records, headers))
+        return found if found is not None else arrow_schema(headers).empty_table().to_batches()[0]
+
+    async def __aiter__(self) -> AsyncIterator[Message]:
+        """Records one by one; ends only with consumer_timeout_ms without a record, or where stop_at_end says."""
+        core = self._core
+        ends = await core.iteration_ends()
+        until_yield = YIELD_EVERY
+        while core.ahead_at < len(core.ahead) or await self._read_ahead(ends):
+            message = core.ahead[core.ahead_at]
+            core.ahead_at += 1
+            yield message
+            until_yield -= 1
+            if until_yield == 0:
+                until_yield = YIELD_EVERY
+                await asyncio.sleep(0)
+
+    async def fetch(
+        self, topic: str, partition: int, offset: int, *, max_bytes: int = 1_048_576, timeout: float | None = None
+    ) -> list[Message]:
+        """One fetch from an offset on, beside the positions of this consumer and without an assignment."""
+        tp = TopicPartition(topic, partition)
+        return await self._core.fetch(tp, offset, max_bytes, self._connection.deadline(timeout))
+
+    # ---- offsets
+
+    async def position(self, tp: SomePartition, *, timeout: float | None = None) -> int:
+        """The offset of the next record that `poll` returns of the partition."""
+        with self._alone():
+            return await self._core.position(TopicPartition(*tp), self._connection.deadline(timeout))
+
+    async def beginning_offsets(
+        self, partitions: Iterable[SomePartition], *, timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The first offset that each partition still has."""
+        asked = [TopicPartition(*tp) for tp in partitions]
+        return await self._core.ends(asked, EARLIEST, self._connection.deadline(timeout))
+
+    async def end_offsets(
+        self, partitions: Iterable[SomePartition], *, timeout: float | None = None
+    ) -> dict[TopicPartition, int]:
+        """The offset that each partition's next record will get."""
+        asked = [TopicPartition(*tp) for tp in partitions]
+        return await self._core.ends(asked, LATEST, self._connection.deadline(timeout))
+
+    async def offsets_for_times(
+        self, times: Mapping[SomePartition, int], *, timeout: float | None = None
+    ) -> dict[TopicPartition, Found | None]:
+        """The first (offset, timestamp) at or after a time, in milliseconds, in each partition; None where there is none."""
+        asked = {TopicPartition(*tp): time for tp, time in times.items()}
+        return await self._core.offsets_for_times(asked, self._connection.deadline(timeout))
+
+    async def lag(self, *, timeout: float | None = None) -> dict[TopicPartition, int]:
+        """How many offsets each assigned partition has that were not returned yet."""
+        with self._alone():
+            return await self._core.lag(self._connection.deadline(timeout))
+
+    # ---- end
+
+    async def close(self) -> None:
+        """Read nothing more. Idempotent."""
+        self._core.close()
+        if self._own_connection:
+            await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _poll(self, timeout: float, take: Callable[[], T]) -> T:
+        with self._alone():
+            return await self._core.poll(self._connection.net.now() + timeout, take)
+
+    async def _read_ahead(self, ends: dict[TopicPartition, int] | None) -> bool:
+        with self._alone():
+            return await self._core.read_ahead(ends)
+
+    def _caller(self) -> object:
+        return asyncio.current_task()

@@ -1,0 +1,122 @@
+"""A producer for asyncio. What the calls mean and raise is said in `kafkawire.producer`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+
+from kafkawire.aio.connection import Connection, connect_for
+from kafkawire.config import ProducerOptions
+from kafkawire.core.batch import DeliveryCallback
+from kafkawire.core.deliveries import raise_failures, written_by
+from kafkawire.core.faces import BatchDeliveryFace, DeliveryFace, ProducerFace, shared
+from kafkawire.core.producer import wait_done
+from kafkawire.message import Header, RecordMetadata
+from kafkawire.net.base import NEVER
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import pyarrow as pa
+
+__all__ = ["BatchDelivery", "Delivery", "Producer"]
+
+YIELD_EVERY = 256
+"""Records after which send() lets others run: with room in the buffer it would never suspend."""
+
+
+class Delivery(DeliveryFace):
+    """What becomes of one record: `await` it for its RecordMetadata. Any number of tasks may."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[Any, Any, RecordMetadata]:
+        batch, index = self
+        if not batch.done:
+            yield from wait_done(batch.queue.accumulator, batch, NEVER).__await__()
+        return batch.outcome(index)
+
+
+class BatchDelivery(BatchDeliveryFace):
+    """What becomes of the records of one call: `await` it for where each was written, or a DeliveryError."""
+
+    def __await__(self) -> Generator[Any, Any, list[RecordMetadata]]:
+        for batch, _, _ in self._runs:
+            if not batch.done:
+                yield from wait_done(batch.queue.accumulator, batch, NEVER).__await__()
+        raise_failures(self._runs)
+        return written_by(self._runs)
+
+
+class Producer(ProducerFace):
+    """Sends records from any task of one loop."""
+
+    _handle = Delivery
+
+    def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions]) -> None:
+        resolved = shared(ProducerOptions, options, connection)
+        self._connection, self._own_connection = connect_for(connection, resolved)
+        self._setup(self._connection.client, resolved)
+        self._until_yield = YIELD_EVERY
+
+    async def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Iterable[Header] | None = None,
+        on_delivery: DeliveryCallback | None = None,
+    ) -> Delivery:
+        """Accept a record; waits for room and metadata only. `await` the handle for the acknowledgement."""
+        if not self._core.plain:
+            key, value = self._core.serialize(key, value)
+        if on_delivery is not None:
+            self._core.start_callbacks()
+        handle = self._append(topic, value, key, partition, timestamp, headers, on_delivery)
+        if handle is None:
+            handle = await self._core.send(topic, value, key, partition, timestamp, headers, on_delivery)
+        self._until_yield -= 1
+        if self._until_yield == 0:
+            self._until_yield = YIELD_EVERY
+            await asyncio.sleep(0)
+        return cast(Delivery, handle)
+
+    async def send_many(
+        self,
+        topic: str,
+        values: Sequence[Any],
+        keys: Sequence[Any] | None = None,
+        partition: int | None = None,
+        timestamps: Sequence[int] | None = None,
+        headers: Sequence[Iterable[Header] | None] | None = None,
+    ) -> BatchDelivery:
+        """Accept many records in one call, a column each for values, keys, timestamps and headers."""
+        columns = self._core.columns(values, keys, timestamps, headers)
+        return BatchDelivery(await self._core.send_columns(topic, columns, partition))
+
+    async def send_arrow(self, topic: str, table: pa.Table | pa.RecordBatch) -> BatchDelivery:
+        """Accept the rows of an Arrow table: columns value[, key, partition, timestamp, headers]."""
+        return BatchDelivery(await self._core.send_arrow(topic, table))
+
+    async def flush(self, *, timeout: float | None = None) -> None:
+        """Wait until everything accepted so far is written or given up."""
+        await self._core.flush(self._connection.deadline(timeout))
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        """Send what is queued for up to `timeout` seconds, fail the rest with ClosedError. Idempotent."""
+        try:
+            await self._core.close(self._connection.deadline(timeout))
+        finally:
+            if self._own_connection:
+                await self._connection.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,49 @@
+"""The group of all commands: knows their names and what they are for, and loads the one that is called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from kafkawire.errors import KafkaError
+from kafkawire.version import VERSION
+
+__all__ = ["app"]
+
+COMMANDS = {
+    "demo": "Show records going into Kafka, through Spark, and back.",
+    "doctor": "Show what is installed, and what serves checksums and compression.",
+    "mock": "Run a mock cluster until Ctrl-C; the same as python -m mockbroker.",
+    "topics": "List the topics of a cluster.",
+}
+"""Name of a command, and of its module, -> what it does in a line, so that --help loads none of them."""
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"kafkawire.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; what is wrong with a cluster or an option is told in a line, without a traceback."""
+        try:
+            return super().invoke(ctx)
+        except KafkaError as error:
+            raise click.ClickException(str(error)) from error
+
+
+@click.command(cls=_Commands)
+@click.version_option(VERSION)
+def app() -> None:
+    """Kafka from the command line."""

@@ -1,0 +1,160 @@
+"""What the blocking and the asyncio face have in common: how they are made, and the calls that never wait."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar, Self
+
+from kafkawire.config import ConnectionOptions, ConsumerOptions, ProducerOptions, from_properties, resolve, resolve_shared
+from kafkawire.core.accumulator import Counts
+from kafkawire.core.batch import Batch
+from kafkawire.core.client import Client
+from kafkawire.core.consumer import ConsumerCore
+from kafkawire.core.deliveries import Runs
+from kafkawire.core.producer import ProducerCore
+from kafkawire.errors import ConcurrentUseError
+from kafkawire.message import TopicPartition
+from kafkawire.net.base import Net
+
+__all__ = ["BatchDeliveryFace", "ConnectionFace", "ConsumerFace", "DeliveryFace", "ProducerFace", "SomePartition"]
+
+SomePartition = TopicPartition | tuple[str, int]
+
+
+class ConnectionFace:
+    """The options, the driver and the client of a cluster."""
+
+    def __init__(self, net: Net, servers: str | Sequence[str] | None, options: ConnectionOptions) -> None:
+        if servers is not None:
+            options["bootstrap_servers"] = servers
+        self.options = resolve(ConnectionOptions, options)
+        self.client = Client(net, self.options)
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, Any]) -> Self:
+        """The same from dotted Kafka properties, as `{"bootstrap.servers": ...}`."""
+        return cls(**from_properties(ConnectionOptions, properties))
+
+    def deadline(self, timeout: float | None) -> float:
+        """The time, on the connection's clock, `timeout` seconds from now; default_api_timeout_ms if None."""
+        return self.client.net.now() + (self.options["default_api_timeout_ms"] / 1000 if timeout is None else timeout)
+
+
+class DeliveryFace(tuple[Batch, int]):
+    """What becomes of one record."""
+
+    __slots__ = ()
+
+    def done(self) -> bool:
+        """Whether the record is written or given up."""
+        return self[0].done
+
+
+class BatchDeliveryFace:
+    """What becomes of the records of one `send_many` or `send_arrow`."""
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+
+    def done(self) -> bool:
+        """Whether every record is written or given up."""
+        return all(batch.done for batch, _, _ in self._runs)
+
+
+class ProducerFace:
+    """The options and the core of a producer."""
+
+    _handle: ClassVar[type[DeliveryFace]]
+
+    def _setup(self, client: Client, options: ProducerOptions) -> None:
+        self.options = options
+        self._core = ProducerCore(client, options, self._handle)
+        self._append = self._core.accumulator.append
+
+    @classmethod
+    def from_properties(cls, properties: Mapping[str, Any]) -> Self:
+        """The same from dotted Kafka properties, as `{"bootstrap.servers": ..., "linger.ms": 5}`."""
+        return cls(**from_properties(ProducerOptions, properties))
+
+    def counts(self) -> Counts:
+        """Records so far: accepted = acknowledged + failed + queued, at any time."""
+        return self._core.counts()
+
+
+class ConsumerFace:
+    """The options and the core of a consumer, who is using it, and what it reads."""
+
+    def _setup(self, client: Client, options: ConsumerOptions, topics: Sequence[str]) -> None:
+        self.options = options
+        self._core = ConsumerCore(client, options, topics)
+        self._user: object = None
+
+    @classmethod
+    def from_properties(cls, *topics: str, properties: Mapping[str, Any]) -> Self:
+        """The same from dotted Kafka properties, as `{"bootstrap.servers": ..., "auto.offset.reset": "earliest"}`."""
+        return cls(*topics, **from_properties(ConsumerOptions, properties))
+
+    def assign(self, partitions: Iterable[SomePartition]) -> None:
+        """Read these partitions and no others; those that were read before keep their position."""
+        with self._alone():
+            self._core.assign(TopicPartition(*tp) for tp in partitions)
+
+    def assignment(self) -> set[TopicPartition]:
+        """The partitions that are read; those of the constructor's topics once they are known."""
+        return self._core.assignment()
+
+    def seek(self, tp: SomePartition, where: int | str) -> None:
+        """Go on at an offset, at "earliest", "latest", or "tail:N": N records before the end."""
+        with self._alone():
+            self._core.seek(TopicPartition(*tp), where)
+
+    def seek_to_beginning(self, *partitions: SomePartition) -> None:
+        """Go to the first offset of the partitions, of all assigned ones if none is named."""
+        for tp in partitions or self.assignment():
+            self.seek(tp, "earliest")
+
+    def seek_to_end(self, *partitions: SomePartition) -> None:
+        """Go to the end of the partitions, of all assigned ones if none is named."""
+        for tp in partitions or self.assignment():
+            self.seek(tp, "latest")
+
+    def pause(self, *partitions: SomePartition) -> None:
+        """Return nothing of the partitions until `resume`."""
+        with self._alone():
+            for tp in partitions:
+                self._core.pause(TopicPartition(*tp))
+
+    def resume(self, *partitions: SomePartition) -> None:
+        """Go on with the partitions where they were paused."""
+        with self._alone():
+            for tp in partitions:
+                self._core.resume(TopicPartition(*tp))
+
+    def paused(self) -> set[TopicPartition]:
+        """The partitions that are paused."""
+        return self._core.paused()
+
+    def _caller(self) -> object:
+        """Who is calling: a thread, or a task."""
+        raise NotImplementedError
+
+    def _enter(self) -> None:
+        caller = self._caller()
+        if self._user is not None and self._user != caller:
+            raise ConcurrentUseError("this consumer is in use by another thread or task: give each its own")
+        self._user = caller
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        self._enter()
+        try:
+            yield
+        finally:
+            # A plain store, here and in the faces: an interrupt must not come between the end of a call and its result.
+            self._user = None
+
+
+def shared(kind: type[Any], given: Mapping[str, Any], connection: ConnectionFace | None) -> Any:
+    """The options of something that may use a connection made before."""
+    return resolve_shared(kind, given, None if connection is None else connection.options)
