@@ -74,7 +74,9 @@ class Client:
     """What a broker knows about the other end of one connection."""
 
     connection: int
+    """Connections of a cluster are numbered in the order in which they were made."""
     software_name: str = ""
+    """As told in ApiVersions since version 3 (KIP-511)."""
     software_version: str = ""
 
 

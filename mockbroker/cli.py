@@ -6,7 +6,9 @@ import argparse
 import signal
 import threading
 from collections.abc import Sequence
+from contextlib import closing
 
+from kafkawire.errors import KafkaError
 from mockbroker.mock import MockCluster
 from mockbroker.profiles import LATEST
 
@@ -24,9 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cluster = MockCluster(
             options.brokers, topics=dict(options.topic), version=options.version, port=options.port, host=options.host
         ).start()
-    except (ValueError, OSError) as error:
+    except (KafkaError, ValueError, OSError) as error:
         parser.error(str(error))
-    with cluster:
+    with closing(cluster):
         print(f"bootstrap.servers={cluster.bootstrap}", flush=True)
         stop.wait()
     return 0

@@ -81,7 +81,7 @@ class Cluster:
 
     brokers: how many; ids count from 1. version: the Kafka version to imitate. config: broker configurations by Kafka's names.
     wall_clock_offset: seconds to add to the `now` of the driver to get the time since the epoch (for LogAppendTime).
-    Refusals raise BrokerError with Kafka's code.
+    Refusals raise BrokerError with Kafka's code; an unknown version or no broker ValueError.
     """
 
     def __init__(
@@ -92,6 +92,8 @@ class Cluster:
         config: Mapping[str, str] | None = None,
         wall_clock_offset: float = 0.0,
     ) -> None:
+        if brokers < 1:
+            raise ValueError(f"a cluster of {brokers} brokers: there must be one at least")
         self.profile = profile(version)
         self.cluster_id = _CLUSTER_ID
         self.config = {**BROKER_DEFAULTS, **(config or {})}

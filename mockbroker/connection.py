@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kafkawire.errors import DecodeError, NotKafkaError
-from kafkawire.protocol import decode
 from kafkawire.protocol.frames import ServerPeer
 from mockbroker.call import CLOSE, HANG, Answer, Call, Client, Silence, Wait
 from mockbroker.faults import Corrupt, Cut, Delay, Disconnect, Drop, Fault, Throttle, damage, throttle
@@ -117,8 +116,8 @@ class ServerConnection:
             elif self._queue and self._output_bytes < _OUTPUT_LIMIT:
                 header, body = self._queue.popleft()
                 self._queued_bytes -= len(body)
-                turn = _Turn(header, Exchange(now, self._broker.id, self._client.connection, header, body))
-                answer = self._begin(turn, body, now)
+                turn = _Turn(header, Exchange(now, self._broker.id, self._client, header, body))
+                answer = self._begin(turn, now)
             else:
                 return
             self._proceed(turn, answer, now)
@@ -140,7 +139,7 @@ class ServerConnection:
         if self._waiting is not None:
             self._end_wait(self._waiting[1])
 
-    def _begin(self, turn: _Turn, body: memoryview, now: float) -> Answer:
+    def _begin(self, turn: _Turn, now: float) -> Answer:
         """Take a request up."""
         cluster, header, key = self._cluster, turn.header, turn.header.api_key
         if key in HANDLERS:
@@ -148,7 +147,7 @@ class ServerConnection:
         if not cluster.profile.serves(key, header.api_version):
             return self._unserved(header)
         try:
-            request = decode(HANDLERS[key].request, header.api_version, body)
+            request = turn.exchange.request
         except DecodeError:
             return CLOSE
         turn.faults = cluster.faults.striking(cluster, self._broker.id, header.client_id or "", request)

@@ -177,8 +177,7 @@ class Faults:
         """Add a rule for an API, several or (None) all, by Kafka's names."""
         names = [api] if isinstance(api, str) else api or ()
         fault = Fault(action, frozenset(protocol.request(name).key for name in names), selection)
-        self._rules = [rule for rule in self._rules if rule.active]
-        self._rules.append(fault)
+        self._rules = [*(rule for rule in self._rules if rule.active), fault]
         return fault
 
     def clear(self) -> None:

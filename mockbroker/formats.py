@@ -33,7 +33,7 @@ _MESSAGE_CRC_AT, _MESSAGE_CHECKED_FROM, _MESSAGE_ATTRIBUTES_AT, _MESSAGE_TIMESTA
 _MESSAGE_KEY_AT = (18, 26)
 """By magic."""
 
-_UNPACKED_LIMIT = 1 << 30
+_UNPACKED_LIMIT = 1 << 28
 """Bytes that one compressed message may hold."""
 
 

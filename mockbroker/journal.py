@@ -8,11 +8,14 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from kafkawire import protocol
+from kafkawire.protocol import codegen
+from kafkawire.protocol.codec import check_version
 from kafkawire.protocol.frames import decode_response
 
 if TYPE_CHECKING:
     from kafkawire.protocol.frames import RequestHeader
     from kafkawire.protocol.wire import Buffer
+    from mockbroker.call import Client
 
 __all__ = ["Exchange", "Journal"]
 
@@ -26,14 +29,14 @@ _OVERHEAD = 256
 class Exchange:
     """One request, and its answer once there is one."""
 
-    __slots__ = ("_body", "broker", "connection", "header", "kept_bytes", "response_frame", "response_version", "time")
+    __slots__ = ("_body", "broker", "client", "header", "kept_bytes", "response_frame", "response_version", "time")
 
-    def __init__(self, time: float, broker: int, connection: int, header: RequestHeader, body: memoryview) -> None:
+    def __init__(self, time: float, broker: int, client: Client, header: RequestHeader, body: memoryview) -> None:
         self.time = time
         """The cluster's `now` when the broker took the request up."""
         self.broker = broker
-        self.connection = connection
-        """Connections of a cluster are numbered in the order in which they were made."""
+        self.client = client
+        """The other end of the connection: `client.connection` is its number, `client.software_name` what it calls itself."""
         self.header = header
         self._body: Buffer = bytes(body) if len(body) <= _SMALL_BODY else body
         self.response_frame: list[Buffer] | None = None
@@ -57,8 +60,14 @@ class Exchange:
 
     @property
     def request(self) -> Any:
-        """The request (a `protocol.request(api)`), decoded anew each time. Raises DecodeError if it was malformed."""
-        return protocol.decode(protocol.request(self.header.api_key), self.version, self._body)
+        """The request (a `protocol.request(api)`), decoded anew each time. Raises DecodeError if it was malformed.
+
+        Bytes behind it are ignored, as Kafka does: librdkafka's request for all topics has three too many.
+        """
+        cls = protocol.request(self.header.api_key)
+        check_version(cls, self.version)
+        request, _ = codegen.decoder(cls, self.version)(self._body, 0)
+        return request
 
     @property
     def response(self) -> Any:
@@ -69,7 +78,9 @@ class Exchange:
         return decode_response(cls, self.response_version, b"".join(self.response_frame)[4:])
 
     def __repr__(self) -> str:
-        return f"<{self.api} v{self.version} from {self.client_id!r} to broker {self.broker}, connection {self.connection}>"
+        return (
+            f"<{self.api} v{self.version} from {self.client_id!r} to broker {self.broker}, connection {self.client.connection}>"
+        )
 
 
 class Journal:

@@ -42,19 +42,24 @@ class Server:
         self._host = host
         self._port = port
         self._tls = tls
-        self._selector = selectors.DefaultSelector()
         self._listeners: dict[int, _Listener] = {}
         self._timers: list[tuple[float, int, Transport]] = []
         self._connection_numbers = count(1)
         self._timer_numbers = count()
         self._ready: deque[Transport] = deque()
         self._commands: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
-        self._wake_end, self._woken_end = socket.socketpair()
+        self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._running = False
+        """Becomes False under the lock only: a command that found it True within is carried out."""
 
     def start(self) -> None:
         """Listen with every broker and start the thread. Raises OSError if a port is taken."""
+        self._selector = selectors.DefaultSelector()
+        self._wake_end, self._woken_end = socket.socketpair()
+        self._wake_end.setblocking(False)
+        self._woken_end.setblocking(False)
+        self._selector.register(self._woken_end, selectors.EVENT_READ, self._drain_wakes)
         try:
             for place, broker in enumerate(self._cluster.brokers.values()):
                 self._listeners[broker.id] = listener = _Listener(self, broker, self._host, self._port and self._port + place)
@@ -63,9 +68,6 @@ class Server:
         except OSError:
             self._finish()
             raise
-        self._wake_end.setblocking(False)
-        self._woken_end.setblocking(False)
-        self._selector.register(self._woken_end, selectors.EVENT_READ, self._drain_wakes)
         self._running = True
         self._thread = threading.Thread(target=self._run, name="mockbroker", daemon=True)
         self._thread.start()
@@ -79,12 +81,15 @@ class Server:
 
     def call(self, action: Callable[[], T]) -> T:
         """Run an action where nothing else touches the cluster: in the thread, or right here while it does not run."""
-        if not self._running or threading.current_thread() is self._thread:
+        if threading.current_thread() is self._thread:
             return action()
         done: Future[T] = Future()
-        self._commands.append((action, done))
-        with contextlib.suppress(BlockingIOError):  # full of wake-ups: the thread will come round
-            self._wake_end.send(b"\0")
+        with self._lock:
+            if not self._running:
+                return action()
+            self._commands.append((action, done))
+            with contextlib.suppress(BlockingIOError):  # full of wake-ups: the thread will come round
+                self._wake_end.send(b"\0")
         return done.result()
 
     def open_broker(self, broker_id: int) -> None:
@@ -130,6 +135,9 @@ class Server:
                 heapq.heappop(self._timers)[2].time_has_come()
             while self._ready:
                 self._ready.popleft().go_on()
+        with self._lock:
+            while self._commands:
+                _execute(*self._commands.popleft())
 
     def _drain_wakes(self, _mask: int) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -137,9 +145,12 @@ class Server:
                 pass
 
     def _finish(self) -> None:
-        self._running = False
+        with self._lock:
+            self._running = False
         for listener in self._listeners.values():
             listener.release()
+        self._listeners.clear()
+        self._timers.clear()
         self._selector.close()
         self._wake_end.close()
         self._woken_end.close()

@@ -65,6 +65,8 @@ def _append_batch(partition: Partition, batches: list[RecordBatch], version: int
         raise broker_error(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
     if batch.is_control or batch.count < 1 or batch.next_offset - batch.base_offset != batch.count:
         raise broker_error(ErrorCode.INVALID_RECORD, f"a batch of {batch.count} records that no producer may send")
+    if batch.producer_id >= 0 and batch.base_sequence < 0:
+        raise broker_error(ErrorCode.INVALID_RECORD, f"a batch of producer {batch.producer_id} without a sequence number")
     if batch.is_transactional:
         raise broker_error(ErrorCode.INVALID_TXN_STATE, "no transaction is open")
     _check_keys(partition, batches)
@@ -100,8 +102,7 @@ def _append_old(
         stamped = stamp_message_set(data, base_offset, log_append_time)
     for one in stamped:
         partition.log.append(one)
-    has_time = magic > 0 and log_append_time is not None
-    return AppendInfo(base_offset, log_append_time if has_time and log_append_time is not None else -1)
+    return AppendInfo(base_offset, -1 if log_append_time is None or magic == 0 else log_append_time)
 
 
 def _check_keys(partition: Partition, batches: list[RecordBatch]) -> None:

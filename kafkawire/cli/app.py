@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kafkawire.errors import KafkaError
-from kafkawire.version import VERSION
+from kafkawire.version import __version__
 
 __all__ = ["app"]
 
@@ -44,6 +44,6 @@ class _Commands(click.Group):
 
 
 @click.command(cls=_Commands)
-@click.version_option(VERSION)
+@click.version_option(__version__)
 def app() -> None:
     """Kafka from the command line."""

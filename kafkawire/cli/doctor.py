@@ -13,9 +13,7 @@ from rich.table import Table
 
 from kafkawire.cli import options
 from kafkawire.protocol import accelerators
-from kafkawire.protocol import compression as compression  # its codecs, and the checksum, register as accelerated features
-from kafkawire.protocol import crc32c as crc32c
-from kafkawire.version import VERSION
+from kafkawire.version import __version__
 
 __all__ = ["command"]
 
@@ -36,7 +34,7 @@ def command(as_json: bool) -> None:
 
 def findings() -> dict[str, Any]:
     return {
-        "kafkawire": VERSION,
+        "kafkawire": __version__,
         "python": f"{platform.python_version()} ({platform.python_implementation()}, {platform.system()} {platform.machine()})",
         "features": accelerators.in_use(),
         "libraries": {name: _version(name) for name in LIBRARIES},

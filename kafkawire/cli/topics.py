@@ -6,7 +6,7 @@ import json
 
 import click
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from kafkawire import Connection
 from kafkawire.cli import options
@@ -24,7 +24,7 @@ def command(bootstrap: str, as_json: bool) -> None:
     if as_json:
         print(json.dumps(found, indent=2))
         return
-    table = Table("Topic", Table.Column("Partitions", justify="right"), Table.Column("Replicas", justify="right"))
+    table = Table("Topic", Column("Partitions", justify="right"), Column("Replicas", justify="right"))
     for topic in found:
         table.add_row(*map(str, topic.values()))
     Console().print(table)

@@ -52,7 +52,7 @@ class PartitionQueue:
     def put_back(self, batch: Batch) -> None:
         """Queue a batch for another attempt, before everything that was accepted after it."""
         at = 0
-        while at < len(self.ready) and self.ready[at].number < batch.number:
+        while at < len(self.ready) and self.ready[at].order < batch.order:
             at += 1
         self.ready.insert(at, batch)
 
@@ -64,25 +64,25 @@ class Batch:
     """
 
     __slots__ = (
-        "add", "attempts", "base_offset", "base_timestamp", "callbacks", "children", "count", "done", "due", "error",
-        "expires", "granted", "log_append_time", "max_delta", "number", "parent", "parts", "producer", "queue", "room",
+        "attempts", "base_offset", "base_timestamp", "callbacks", "children", "count", "delta", "done", "due", "error",
+        "expires", "granted", "log_append_time", "order", "parent", "parts", "producer", "queue", "room",
         "sequence", "stamp", "stamps", "tick", "waiters", "wire", "wire_magic",
     )  # fmt: skip
 
     def __init__(self, queue: PartitionQueue, number: int, wall: float, due: float, expires: float, granted: int) -> None:
         self.parts: list[Any] = []
-        self.add = self.parts.append
         self.room = granted
         self.count = 0
         self.base_timestamp = int(wall * 1000)
+        self.delta = 0
         self.stamp = b"\0"
-        """The timestamp delta of records that name no time, as a varint; good until the wall clock reaches `tick`."""
+        """The timestamp delta (ms) of records that name no time, as a varint; good until the wall clock reaches `tick`."""
         self.tick = (self.base_timestamp + 1) / 1000
         self.stamps: list[tuple[int, int]] = [(0, 0)]
-        """(index, delta): from that record on the timestamp is that many ms after the base."""
-        self.max_delta = 0
+        """(index, delta): from that record on the timestamp is that many ms after the base. The last may have no record."""
         self.queue = queue
-        self.number = number
+        self.order = (number, 0)
+        """Its place among the batches of the partition; the second is for what it was split into."""
         self.due = due
         self.expires = expires
         self.granted = granted
@@ -106,27 +106,25 @@ class Batch:
         return self.granted - self.room if self.wire is None else len(self.wire)
 
     def restamp(self, wall: float) -> bytes:
-        """Bring `stamp` up to the wall clock, which may also have gone back."""
-        delta = int(wall * 1000) - self.base_timestamp
-        self.tick = (self.base_timestamp + delta + 1) / 1000
-        return self.note_delta(delta)
-
-    def note_delta(self, delta: int) -> bytes:
-        """The next record is `delta` ms after the base timestamp; returns the delta as a varint."""
-        self.stamp = VARINTS[delta]
-        self.stamps.append((self.count, delta))
-        self.max_delta = max(self.max_delta, delta)
+        """Bring `delta` and `stamp` up to the wall clock, which may also have gone back."""
+        self.delta = int(wall * 1000) - self.base_timestamp
+        self.tick = (self.base_timestamp + self.delta + 1) / 1000
+        self.stamp = VARINTS[self.delta]
+        self.stamps.append((self.count, self.delta))
         return self.stamp
+
+    def note_timestamp(self, timestamp: int) -> None:
+        """The next record has a timestamp of its own; the one after it is stamped anew."""
+        self.stamps.append((self.count, timestamp - self.base_timestamp))
+        self.tick = 0.0
 
     def stamp_rows(self, timestamps: Sequence[int] | None, count: int, wall: float) -> Sequence[int] | None:
         """The timestamps (ms) of the next `count` rows, the wall clock's where none are given; None: all have the base's."""
         if timestamps is None:
             self.restamp(wall)
-            delta = self.stamps[-1][1]
-            return [self.base_timestamp + delta] * count if delta else None
-        deltas = [timestamp - self.base_timestamp for timestamp in timestamps]
-        self.stamps.extend(enumerate(deltas, self.count))
-        self.max_delta = max(self.max_delta, *deltas)
+            return [self.base_timestamp + self.delta] * count if self.delta else None
+        self.stamps.extend(enumerate((timestamp - self.base_timestamp for timestamp in timestamps), self.count))
+        self.tick = 0.0
         return timestamps
 
     def seal(self, magic: int, codec: Codec, level: int | None) -> None:
@@ -141,7 +139,7 @@ class Batch:
                 self.parts,
                 count=self.count,
                 base_timestamp=self.base_timestamp,
-                max_timestamp=self.base_timestamp + self.max_delta,
+                max_timestamp=self._max_timestamp(),
                 codec=codec if magic == 2 else Codec.NONE,
                 level=level,
                 producer_id=self.producer[0],
@@ -166,7 +164,8 @@ class Batch:
         middle = len(records) // 2
         halves = []
         for start, part in ((0, records[:middle]), (middle, records[middle:])):
-            half = Batch(self.queue, self.number, 0.0, self.due, self.expires, 0)
+            half = Batch(self.queue, self.order[0], 0.0, self.due, self.expires, 0)
+            half.order = (self.order[0], self.order[1] + start)
             half.base_timestamp = self.base_timestamp
             half._load(part)
             if self.sequence != NO_SEQUENCE:
@@ -184,11 +183,17 @@ class Batch:
         if self.error is not None:
             raise self.error
         offset = None if self.base_offset is None else self.base_offset + index
+        timestamp: int | None
         if self.log_append_time >= 0:
             timestamp = self.log_append_time
-        else:
+        elif self.wire_magic > 0:
             timestamp = self.base_timestamp + self.stamps[bisect_right(self.stamps, index, key=lambda s: s[0]) - 1][1]
+        else:
+            timestamp = None
         return RecordMetadata(self.queue.topic, self.queue.index, offset, timestamp)
+
+    def _max_timestamp(self) -> int:
+        return self.base_timestamp + max(delta for index, delta in self.stamps if index < self.count)
 
     def _load(self, records: list[Message]) -> None:
         stamps = [self.base_timestamp if m.timestamp is None else m.timestamp for m in records]
@@ -203,7 +208,6 @@ class Batch:
         )
         self.count = len(records)
         self.stamps = [(index, stamp - self.base_timestamp) for index, stamp in enumerate(stamps)]
-        self.max_delta = max(stamps) - self.base_timestamp
 
     def _records(self) -> list[Message]:
         wire = self.wire
@@ -214,3 +218,4 @@ class Batch:
 
 CLOSED = Batch(cast(PartitionQueue, None), -1, 0.0, 0.0, 0.0, -(1 << 62))
 """What stands in the place of an open batch where there is none: no record fits."""
+CLOSED.tick = float("inf")

@@ -194,7 +194,7 @@ class Sender:
             self._failed(batch, error, now, retriable=True)
         elif self._idempotence.active and code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             # Only the oldest one tells of a loss; those behind a failed batch are merely early (trap 63).
-            if queue.in_flight == 1 and not (queue.ready and queue.ready[0].number < batch.number) and batch.attempts:
+            if queue.in_flight == 1 and not (queue.ready and queue.ready[0].order < batch.order) and batch.attempts:
                 self._idempotence.renew(f"{where}: {code.name}")
             self._failed(batch, error, now, retriable=True)
         else:

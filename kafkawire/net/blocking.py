@@ -195,7 +195,10 @@ class Net:
                 except BaseException as error:  # noqa: BLE001 - raised again below
                     interrupt = error
             if interrupt is not None:
-                raise interrupt
+                try:
+                    raise interrupt
+                finally:
+                    interrupt = None  # or frame and traceback would keep each other alive
 
     def close(self) -> None:
         """Close every link, make every wait raise ClosedError, and give spawned flows time to end. Idempotent."""

@@ -1,10 +1,11 @@
 """The Kafka protocol without IO: message classes, and bytes to and from them.
 
-from kafkawire import protocol
+>>> from kafkawire import protocol
+>>> body = protocol.encode(protocol.request("Metadata")(topics=None), 12)
+>>> protocol.decode(protocol.request("Metadata"), 12, body)
+MetadataRequest(topics=None)
 
-Metadata = protocol.request("Metadata")
-body = protocol.encode(Metadata(topics=None), 12)
-answer = protocol.decode(protocol.response("Metadata"), 12, data)
+Frames, with their headers and correlation ids, are in `kafkawire.protocol.frames`.
 """
 
 from __future__ import annotations

@@ -62,7 +62,9 @@ def parse_partitions(option: str, text: str) -> tuple[TopicPartition, ...]:
     return tuple(sorted({TopicPartition(topic, partition) for topic, partitions in found.items() for partition in partitions}))
 
 
-def check_kept(option: str, wanted: Mapping[TopicPartition, int], first: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> None:
+def check_kept(
+    option: str, wanted: Mapping[TopicPartition, int], first: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]
+) -> None:
     """Raise OffsetOutOfRangeError if a partition does not reach to where it was asked for: those records are gone."""
     for tp, offset in wanted.items():
         if not first[tp] <= offset <= end[tp]:

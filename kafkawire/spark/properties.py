@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
-from kafkawire.config import ConsumerOptions, ProducerOptions, from_properties, resolve
+from kafkawire.config import ConnectionOptions, ConsumerOptions, ProducerOptions, connection_part, from_properties, resolve
 from kafkawire.errors import ConfigurationError
 
-__all__ = ["PREFIX", "consumer_options", "producer_options"]
+__all__ = ["PREFIX", "consumer_options", "producer_options", "split_options"]
 
 PREFIX = "kafka."
 
@@ -68,6 +68,12 @@ def producer_options(options: Mapping[str, str]) -> ProducerOptions:
     """All producer options of a sink's options. Raises as `consumer_options`."""
     properties = _properties(options, _REFUSED_WRITING, _NO_EFFECT, "sink")
     return resolve(ProducerOptions, _from_properties(ProducerOptions, properties))
+
+
+def split_options(options: ConsumerOptions) -> tuple[ConnectionOptions, ConsumerOptions]:
+    """The options of a consumer's connection, and the others, for a consumer on a connection made before."""
+    shared = connection_part(options)
+    return shared, cast(ConsumerOptions, {name: value for name, value in options.items() if name not in shared})
 
 
 def _properties(options: Mapping[str, str], refused: Mapping[str, str], ignored: set[str], kind: str) -> dict[str, str]:

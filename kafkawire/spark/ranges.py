@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kafkawire.message import TopicPartition
 
@@ -29,8 +30,7 @@ class OffsetRange:
         bounds = [self.start]
         for left in range(parts, 0, -1):
             bounds.append(bounds[-1] + (self.end - bounds[-1]) // left)
-        pairs = zip(bounds, bounds[1:], strict=False)
-        return [OffsetRange(self.tp, start, end) for start, end in pairs if end > start]
+        return [OffsetRange(self.tp, start, end) for start, end in pairwise(bounds) if end > start]
 
 
 def divide(

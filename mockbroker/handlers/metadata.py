@@ -43,7 +43,10 @@ def _asked(call: Call, request: MetadataRequest, asked: MetadataRequest.Topic) -
     topic = call.cluster.find_topic(asked.name, asked.topic_id)
     if isinstance(topic, Topic):
         return _present(call, topic)
-    if asked.name and request.allow_auto_topic_creation and call.cluster.config["auto.create.topics.enable"] == "true":
+    error = call.injected_error(asked.name or "")
+    if error is not None:
+        topic = error
+    elif asked.name and request.allow_auto_topic_creation and call.cluster.config["auto.create.topics.enable"] == "true":
         topic = _create(call.cluster, asked.name)
     return _TopicAnswer(error_code=topic, name=asked.name, topic_id=asked.topic_id)
 

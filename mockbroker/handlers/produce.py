@@ -3,7 +3,7 @@
 acks=0 is never answered (trap 11), and closes the connection where something went wrong, as Kafka does to make the client
 look for the new leader. A repeat of one of the last five batches of an idempotent producer gets the original offset.
 
-Left out: transactions (refused), acks that wait for replicas (they are always up to date).
+Left out: transactions (refused), naming the records at fault (KIP-467), acks that wait for replicas (always up to date).
 """
 
 from __future__ import annotations

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+import itertools
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.interop.faces import FACES, Face
 from tests.real.broker import RealKafka
 from tests.real.releases import FetchError
 from tests.requirements import missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+_numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +46,22 @@ def kafka_431(real_kafka: Callable[[str], RealKafka]) -> RealKafka:
 def kafka_0822(real_kafka: Callable[[str], RealKafka]) -> RealKafka:
     """The oldest broker."""
     return real_kafka("0.8.2.2")
+
+
+@pytest.fixture
+def broker(request: pytest.FixtureRequest, real_kafka: Callable[[str], RealKafka]) -> RealKafka:
+    """The release that the test is parametrised with."""
+    return real_kafka(request.param)
+
+
+@pytest.fixture(params=FACES)
+def face(request: pytest.FixtureRequest) -> Iterator[Face]:
+    """The blocking face, then the asyncio face."""
+    with closing(FACES[request.param]()) as made:
+        yield made
+
+
+@pytest.fixture
+def topic(request: pytest.FixtureRequest) -> str:
+    """A topic name that no other test uses."""
+    return f"{request.node.originalname[:100]}-{next(_numbers)}"

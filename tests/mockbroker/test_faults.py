@@ -72,6 +72,14 @@ def test_errors_reach_every_api(mock):
     assert "t" in mock.cluster.topics
 
 
+def test_an_error_for_a_topic_that_does_not_exist_yet(mock):
+    mock.cluster.faults.fail("Metadata", ErrorCode.LEADER_NOT_AVAILABLE, topic="new", times=1)
+    client = mock.client()
+    asked = MetadataRequest(topics=[MetadataRequest.Topic(name="new")])
+    assert client.call(asked, 12).topics[0].error_code == ErrorCode.LEADER_NOT_AVAILABLE
+    assert "new" not in mock.cluster.topics
+
+
 def test_topics_are_recognised_by_id(mock):
     fault = mock.cluster.faults.fail("Fetch", ErrorCode.KAFKA_STORAGE_ERROR, topic="t")
     client = mock.client()

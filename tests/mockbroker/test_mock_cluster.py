@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from kafkawire.errors import BrokerError, ErrorCode
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from mockbroker import Journal, MockCluster
-from tests.mockbroker.raw import MemoryMock, TcpClient, batch, fetch_request, fetched, produce_request, values_in
+from tests.mockbroker.raw import MemoryMock, TcpClient, batch, fetch_request, fetched, produce_request, produced, values_in
 
 
 def test_records_in_and_out():
@@ -69,6 +70,30 @@ def test_closing_twice_and_reading_afterwards():
     assert [message.value for message in mock.messages("t")] == [b"a"]
 
 
+def test_many_threads_may_use_it_at_once_even_while_it_closes():
+    with MockCluster(1, topics={"t": 1}) as mock:
+        offsets: list[int] = []
+
+        def produce():
+            for _ in range(200):
+                offsets.extend(mock.produce("t", b"v"))
+
+        threads = [threading.Thread(target=produce) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        mock.journal.requests()
+    for thread in threads:
+        thread.join()
+    assert sorted(offsets) == list(range(800))
+
+
+def test_a_cluster_can_be_started_again():
+    mock = MockCluster(1, topics={"t": 1})
+    for expected in (0, 1):
+        with mock, TcpClient(mock.brokers[1]) as client:
+            assert produced(client.call(produce_request(batch(b"v")), 9)).base_offset == expected
+
+
 def test_in_asyncio():
     async def scenario():
         async with MockCluster(1, topics={"t": 1}) as mock:
@@ -95,7 +120,7 @@ def test_the_journal_keeps_requests_with_their_answers():
         client.call(fetch_request(), 12)
         assert [exchange.api for exchange in mock.journal.requests()] == ["Metadata", "Produce", "Produce", "Fetch"]
         (metadata,) = mock.journal.requests(client_id="one")
-        assert (metadata.version, metadata.broker, metadata.connection, metadata.request.topics) == (12, 1, 1, None)
+        assert (metadata.version, metadata.broker, metadata.client.connection, metadata.request.topics) == (12, 1, 1, None)
         assert metadata.response.topics[0].name == "t"
         first, second = mock.journal.requests("Produce", broker=1)
         assert values_in(first.request.topic_data[0].partition_data[0].records) == [b"a"]

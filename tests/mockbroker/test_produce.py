@@ -99,6 +99,7 @@ def control():
         (batch(b"a") + batch(b"b"), 9, ErrorCode.INVALID_RECORD),
         (encode_message_set(1, [(None, b"a", 1)]), 9, ErrorCode.INVALID_RECORD),
         (control(), 9, ErrorCode.INVALID_RECORD),
+        (batch(b"a", producer_id=1, producer_epoch=0), 9, ErrorCode.INVALID_RECORD),
         (batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True), 9, ErrorCode.INVALID_TXN_STATE),
         (batch(b"a", codec=Codec.ZSTD), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         (batch(bytes(2000)), 9, ErrorCode.MESSAGE_TOO_LARGE),

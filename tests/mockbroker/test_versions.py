@@ -46,8 +46,12 @@ def test_api_versions(release):
         assert list(ranges) == sorted(ranges)
 
 
-def test_software_names_are_checked():
-    client = MemoryMock().client()
+def test_software_names_are_checked_and_kept():
+    mock = MemoryMock()
+    client = mock.client()
+    client.call(ApiVersionsRequest(client_software_name="apache-kafka.java", client_software_version="4.3.1"), 3)
+    (exchange,) = mock.cluster.journal.requests()
+    assert (exchange.client.software_name, exchange.client.software_version) == ("apache-kafka.java", "4.3.1")
     for name in ("", "-x", "a b"):
         request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
         assert client.call(request, 3).error_code == ErrorCode.INVALID_REQUEST

@@ -7,7 +7,7 @@ from crc32c import crc32c as reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkawire.protocol.crc32c import crc32c, crc32c_bytewise, crc32c_planes
+from kafkawire.protocol.crc32c import FOLDS, POLYNOMIAL, crc32c, crc32c_bytewise, crc32c_folded
 from tests.protocol.optional import with_and_without
 
 __all__ = ["with_and_without"]
@@ -29,19 +29,30 @@ def test_published_vectors(with_and_without, data, expected, kind):
     assert crc32c(kind(data)) == expected
 
 
-@pytest.mark.parametrize("size", [0, 1, 3, 4, 63, 64, 65, 1023, 1024, 1025, 16384, 100_003, (1 << 20) + 3, (2 << 20) + 64])
+@pytest.mark.parametrize("size", [0, 1, 3, 4, 70, 71, 127, 128, 129, 847, 848, 5018, 5019, 65535, 65536, 65537, 65540, 200_003])
 def test_pure_ways_agree_with_the_package_at_every_boundary(size):
     data = (bytes(range(251)) * (size // 251 + 1))[:size]
-    assert crc32c_planes(data) == reference(data)
+    assert crc32c_folded(data) == reference(data)
     assert crc32c_bytewise(data[:5000]) == reference(data[:5000])
 
 
 @given(st.binary(max_size=3000), st.integers(0, 0xFFFFFFFF))
 def test_pure_ways_agree_with_the_package(data, value):
-    assert crc32c_planes(data, value) == crc32c_bytewise(data, value) == reference(data, value)
+    assert crc32c_folded(data, value) == crc32c_bytewise(data, value) == reference(data, value)
 
 
 @pytest.mark.parametrize("cut", [0, 1, 500, 2999, 3000])
 def test_a_checksum_goes_on_from_a_value(with_and_without, cut):
     data = bytes(range(250)) * 12
     assert crc32c(data[cut:], crc32c(data[:cut])) == crc32c(data)
+
+
+@pytest.mark.parametrize(("degree", "terms"), FOLDS)
+def test_the_folds_are_congruences_of_the_polynomial(degree, terms):
+    generator = 1 << 32 | int(f"{POLYNOMIAL:032b}"[::-1], 2)
+    rest = 1 << degree
+    for term in terms:
+        rest ^= 1 << term
+    while rest.bit_length() > 32:
+        rest ^= generator << rest.bit_length() - 33
+    assert rest == 0

@@ -40,6 +40,7 @@ RECORDS = {
     "null header key": record(0, headers=[(None, b"v")]),
     "header value past the end": varint(12) + b"\0\0\0\1\x02v\x02\x02h\x7f" + b"ab",
     "negative length": varint(-7) + record(0)[1:],
+    "length with the sign changed": varint(-12) + record(0)[1:],
     "length of none": varint(0),
     "length -1": varint(-1) + b"\0\0\0\1\1\0",
     "length too small": varint(8) + record(0)[1:],
@@ -77,6 +78,17 @@ def test_trap_29_37_damaged_records_at_the_end_and_compressed(with_and_without, 
 def test_trap_29_30_counts_that_do_not_fit_the_bytes(with_and_without, count, codec, size):
     with pytest.raises(CorruptRecordsError):
         read_all(batch(compress(codec, b"".join(FILLER[:size])), count=count, last_delta=100, attributes=codec))
+
+
+@pytest.mark.parametrize("count", [4, 100_000, (1 << 31) - 1, -1])
+def test_trap_30_absurd_counts_are_refused_by_the_header_alone(count):
+    with pytest.raises(CorruptRecordsError, match=f"{count} records in a batch of"):
+        list(read_batches(batch(FILLER[:2], count=count)))
+
+
+def test_trap_37_a_null_header_name_is_called_that():
+    with pytest.raises(CorruptRecordsError, match="header name of -1 bytes"):
+        read_all(batch([record(0, headers=[(None, b"v")])]))
 
 
 def test_trap_29_records_without_bytes():

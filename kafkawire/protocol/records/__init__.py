@@ -10,7 +10,7 @@ from __future__ import annotations
 from kafkawire.protocol.records.batches import RecordBatch, read_batches
 from kafkawire.protocol.records.columns import RecordColumns
 from kafkawire.protocol.records.decode import decode_columns
-from kafkawire.protocol.records.encode import PLAIN_ENDS, encode_columns, encode_record, record_parts, seal_batch
+from kafkawire.protocol.records.encode import KEYED_FRAMES, NO_HEADERS, PLAIN_FRAMES, encode_columns, encode_record, record_parts, seal_batch
 from kafkawire.protocol.records.layout import BATCH_OVERHEAD, RECORD_OVERHEAD
 from kafkawire.protocol.records.legacy import encode_message_set
 from kafkawire.protocol.records.varints import VARINTS
@@ -18,7 +18,9 @@ from kafkawire.protocol.records.views import arrow_schema, messages, to_arrow, v
 
 __all__ = [
     "BATCH_OVERHEAD",
-    "PLAIN_ENDS",
+    "KEYED_FRAMES",
+    "NO_HEADERS",
+    "PLAIN_FRAMES",
     "RECORD_OVERHEAD",
     "VARINTS",
     "RecordBatch",

@@ -11,7 +11,7 @@ from kafkawire.protocol.accelerators import Accelerated
 from kafkawire.protocol.compression import Codec, decompress
 from kafkawire.protocol.records.batches import RecordBatch
 from kafkawire.protocol.records.columns import RecordColumns, Run, SharedBytes
-from kafkawire.protocol.records.layout import BATCH_OVERHEAD, SHORTEST_RECORD
+from kafkawire.protocol.records.layout import BATCH_OVERHEAD
 from kafkawire.protocol.records.legacy import Row, read_rows, wrapped_set
 from kafkawire.protocol.records.varints import INT64_BYTES, read_varint
 from kafkawire.protocol.wire import Buffer
@@ -64,8 +64,6 @@ def _gather(batches: Sequence[RecordBatch], limit: int) -> tuple[Buffer, list[Sp
     for batch in batches:
         piece = _piece(batch, limit)
         limit -= len(piece) if batch.codec is not Codec.NONE else 0
-        if batch.magic == 2 and batch.count * SHORTEST_RECORD > len(piece):
-            raise CorruptRecordsError(f"{batch.count} records in {len(piece)} bytes at offset {batch.base_offset}")
         pieces.append(piece)
         spans.append(Span(batch, at, at + len(piece)))
         at += len(piece)
@@ -111,8 +109,6 @@ def _decode_plainly(data: Buffer, spans: Sequence[Span]) -> RecordColumns:
 
 def add_run(runs: list[Run], row: int, batch: RecordBatch) -> None:
     """Note that a batch's rows begin at `row`, unless it goes on like the one before."""
-    if runs and runs[-1].start == row:
-        runs.pop()  # the one before was empty
     if not runs or runs[-1][1:] != (batch.timestamp_type, batch.leader_epoch):
         runs.append(Run(row, batch.timestamp_type, batch.leader_epoch))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
 from typing import Final
 
 from kafkawire.errors import EncodeError
@@ -28,31 +27,52 @@ __all__ = ["encode_columns", "encode_record", "record_parts", "seal_batch"]
 _NULL = VARINTS[-1]
 _ATTRIBUTES = b"\0"
 """Of a record: unused (trap 39)."""
-_NO_HEADERS = VARINTS[0]
+NO_HEADERS = VARINTS[0]
 
 _Column = bytes | Sequence[Buffer]
 """A piece of every record: the same for all, or one each."""
 
 
-class _PlainEnds(dict[int, tuple[bytes, bytes]]):
-    """For records without key and headers: value length -> what comes before the deltas, and between them and the value."""
+_MOST_FRAMES = 1 << 14
 
-    most: Final = 1 << 14
+
+class _KeyedFrames(dict[tuple[int, int], tuple[bytes, bytes, bytes, int]]):
+    """By the lengths of key and value: what comes before the deltas, the key, and the value, and the record's whole length."""
 
     def __init__(self, deltas: int) -> None:
         super().__init__()
         self._deltas = deltas
         """Bytes that both deltas take."""
 
-    def __missing__(self, length: int) -> tuple[bytes, bytes]:
-        size = VARINTS[length]
-        ends = VARINTS[self._deltas + len(size) + length + 3] + _ATTRIBUTES, _NULL + size
-        if len(self) < self.most:
-            self[length] = ends
-        return ends
+    def __missing__(self, lengths: tuple[int, int]) -> tuple[bytes, bytes, bytes, int]:
+        key, value = lengths
+        key_size, value_size = VARINTS[key], VARINTS[value]
+        length = 1 + self._deltas + len(key_size) + max(key, 0) + len(value_size) + value + len(NO_HEADERS)
+        prefix = VARINTS[length]
+        frame = prefix + _ATTRIBUTES, key_size, value_size, len(prefix) + length
+        if len(self) < _MOST_FRAMES:
+            self[lengths] = frame
+        return frame
 
 
-PLAIN_ENDS: Final = [_PlainEnds(deltas) for deltas in range(INT32_BYTES + INT64_BYTES + 1)]
+class _PlainFrames(dict[int, tuple[bytes, bytes, int]]):
+    """The same for records without a key, by the length of the value: the null key and the value's length are one piece."""
+
+    def __init__(self, deltas: int) -> None:
+        super().__init__()
+        self._keyed = KEYED_FRAMES[deltas]
+
+    def __missing__(self, value: int) -> tuple[bytes, bytes, int]:
+        before, key_size, value_size, size = self._keyed[-1, value]
+        frame = before, key_size + value_size, size
+        if len(self) < _MOST_FRAMES:
+            self[value] = frame
+        return frame
+
+
+KEYED_FRAMES: Final = [_KeyedFrames(deltas) for deltas in range(INT32_BYTES + INT64_BYTES + 1)]
+PLAIN_FRAMES: Final = [_PlainFrames(deltas) for deltas in range(INT32_BYTES + INT64_BYTES + 1)]
+"""For records without headers whose value is not null, by the bytes that their deltas take."""
 
 
 def record_parts(
@@ -66,11 +86,11 @@ def record_parts(
     stamp = VARINTS[timestamp_delta]
     delta = VARINTS[offset_delta]
     if key is None and value is not None and not headers:
-        before, between = PLAIN_ENDS[len(stamp) + len(delta)][len(value)]
-        return before, stamp, delta, between, value, _NO_HEADERS
+        before, between, _ = PLAIN_FRAMES[len(stamp) + len(delta)][len(value)]
+        return before, stamp, delta, between, value, NO_HEADERS
     key_size, key = (_NULL, b"") if key is None else (VARINTS[len(key)], key)
     size, value = (_NULL, b"") if value is None else (VARINTS[len(value)], value)
-    tail = _encode_headers(headers) if headers else _NO_HEADERS
+    tail = _encode_headers(headers) if headers else NO_HEADERS
     length = VARINTS[1 + len(stamp) + len(delta) + len(key_size) + len(key) + len(size) + len(value) + len(tail)]
     return length, _ATTRIBUTES, stamp, delta, key_size, key, size, value, tail
 
@@ -107,7 +127,7 @@ def encode_columns(
             else [_ATTRIBUTES + VARINTS[t - base_timestamp] for t in timestamps[rows]],
             _NULL if keys is None else keys[rows],
             values[rows],
-            _NO_HEADERS if headers is None else [_encode_headers(h) if h else _NO_HEADERS for h in headers[rows]],
+            NO_HEADERS if headers is None else [_encode_headers(h) if h else NO_HEADERS for h in headers[rows]],
         )
         start = end
     return parts
@@ -217,7 +237,7 @@ def seal_batch(
     """
     header = bytes(BATCH_OVERHEAD)
     if codec is Codec.NONE:
-        batch = bytearray().join(chain((header,), parts))
+        batch = bytearray().join([header, *parts])
     else:
         batch = bytearray().join((header, compress(codec, b"".join(parts), level)))
     if len(batch) > 0x7FFFFFFF:

