@@ -12,7 +12,7 @@ from kafkawire.core.faces import ConsumerFace, SomePartition, shared
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
 from kafkawire.message import Message, TopicPartition
 from kafkawire.net.blocking import run
-from kafkawire.protocol.records import arrow_schema
+from kafkawire.protocol.records import no_rows
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -60,7 +60,7 @@ class Consumer(ConsumerFace):
         self._enter()
         try:
             found = run(self._core.poll(self._soon(timeout), lambda: self._core.take_arrow(max_records, headers)))
-            return found if found is not None else arrow_schema(headers).empty_table().to_batches()[0]
+            return found if found is not None else no_rows(headers)
         finally:
             self._user = None
 

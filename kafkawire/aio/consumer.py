@@ -11,7 +11,7 @@ from kafkawire.config import ConsumerOptions
 from kafkawire.core.faces import ConsumerFace, SomePartition, shared
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
 from kafkawire.message import Message, TopicPartition
-from kafkawire.protocol.records import arrow_schema
+from kafkawire.protocol.records import no_rows
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -43,7 +43,7 @@ class Consumer(ConsumerFace):
     async def poll_arrow(self, *, timeout: float = 0.0, max_records: int = 100_000, headers: bool = False) -> pa.RecordBatch:
         """The same as a pyarrow.RecordBatch; one without rows at the timeout."""
         found = await self._poll(timeout, lambda: self._core.take_arrow(max_records, headers))
-        return found if found is not None else arrow_schema(headers).empty_table().to_batches()[0]
+        return found if found is not None else no_rows(headers)
 
     async def __aiter__(self) -> AsyncIterator[Message]:
         """Records one by one; ends only with consumer_timeout_ms without a record, or where stop_at_end says."""

@@ -83,6 +83,8 @@ class TopicQueue:
         """The partition of a key; None where the record may go anywhere."""
         if self.custom is not None:
             return self.custom(key, self.count)
+        if self.count == 1:
+            return 0  # records with and without a key keep their order
         if key is None or self.hash is None:
             return None
         partition = self.keys.get(key)
@@ -168,7 +170,8 @@ class Accumulator:
         with self._lock:
             queues = self._accepting.get(topic)
             if queues is None:
-                return self._refuse()
+                self._refuse()
+                return None
             queue = queues.sticky
             if key is not None or partition is not None or queues.custom is not None:
                 queue = queues.choose(topic, key, partition)
@@ -220,7 +223,8 @@ class Accumulator:
         with self._lock:
             queues = self._accepting.get(topic)
             if queues is None:
-                return self._refuse()
+                self._refuse()
+                return None
             queue = queues.sticky if partition is None else queues.choose(topic, None, partition)
             batch = queue.open
             while batch.room < columns.size(start):

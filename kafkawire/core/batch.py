@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from kafkawire.errors import KafkaError
+from kafkawire.errors import KafkaError, UnsupportedVersionError
 from kafkawire.message import Message, RecordMetadata
 from kafkawire.net.base import Signal
 from kafkawire.protocol.compression import Codec
@@ -130,7 +130,7 @@ class Batch:
     def seal(self, magic: int, codec: Codec, level: int | None) -> None:
         """Make the bytes that are sent, once: retries send the same (trap 61). Older brokers get older formats.
 
-        Raises EncodeError or MissingDependencyError.
+        Raises EncodeError, MissingDependencyError, or UnsupportedVersionError for headers that an old format has no room for.
         """
         if self.wire is not None and self.wire_magic == magic:
             return
@@ -147,8 +147,11 @@ class Batch:
                 base_sequence=self.sequence,
             )
         if magic < 2:
-            records = ((m.key, m.value, m.timestamp) for m in self._records())
-            self.wire = encode_message_set(magic, records, codec=codec, level=level)
+            records = self._records()
+            if any(m.headers for m in records):
+                raise UnsupportedVersionError(f"topic {self.queue.topic!r}: the broker is older than 0.11 and keeps no headers")
+            rows = ((m.key, m.value, m.timestamp) for m in records)
+            self.wire = encode_message_set(magic, rows, codec=codec, level=level)
         self.wire_magic = magic
         self.parts = []
 

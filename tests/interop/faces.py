@@ -110,25 +110,25 @@ class Awaited:
             return make()
 
         self._run = run
-        self._target = run(made())
+        self.target = run(made())
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         async def call(*args: Any, **options: Any) -> Any:
-            found = getattr(self._target, name)(*args, **options)
+            found = getattr(self.target, name)(*args, **options)
             return await found if inspect.iscoroutine(found) else found
 
         return lambda *args, **options: self._run(call(*args, **options))
 
     def __enter__(self) -> Self:
-        self._run(self._target.__aenter__())
+        self._run(self.target.__aenter__())
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._run(self._target.__aexit__(*error))
+        self._run(self.target.__aexit__(*error))
 
     def __iter__(self) -> Iterator[Any]:
         async def collect() -> list[Any]:
-            return [each async for each in self._target]
+            return [each async for each in self.target]
 
         return iter(self._run(collect()))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from kafkawire.errors import UnsupportedVersionError
 from tests.interop.faces import TIMEOUT
 from tests.interop.rows import bulk, messages, plain, read, rows_of, varied, write
 
@@ -145,3 +146,14 @@ def test_arrow_headers(face: Face, broker: RealKafka, topic: str) -> None:
     assert [tuple((each["key"], each["value"]) for each in headers or ()) for headers in found] == [
         row.headers for row in rows
     ]
+
+
+@pytest.mark.parametrize("broker", [OLDEST], indirect=True)
+def test_headers_are_refused_where_they_would_be_lost(face: Face, broker: RealKafka, topic: str) -> None:
+    with face.producer(bootstrap_servers=broker.bootstrap) as producer:
+        sent = producer.send(topic, b"value", headers=[("name", b"value")])
+        with pytest.raises(UnsupportedVersionError, match=r"older than 0\.11"):
+            face.result(sent)
+        face.result(producer.send(topic, b"without"))
+        assert producer.counts() == (2, 1, 1, 0)
+    assert [row.value for row in read(face, broker.bootstrap, topic)] == [b"without"]

@@ -62,11 +62,20 @@ class Storm:
 
 
 @contextlib.contextmanager
-def never_awaited_is_fine():
-    """An interrupt between making a coroutine and its first step."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="coroutine .* was never awaited")
-        yield
+def what_python_cannot_help():
+    """An interrupt between making a coroutine and its first step, or in a finaliser, which swallows it."""
+
+    def report(unraisable):
+        if unraisable.exc_type is not KeyboardInterrupt:
+            before(unraisable)
+
+    before, sys.unraisablehook = sys.unraisablehook, report
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="coroutine .* was never awaited")
+            yield
+    finally:
+        sys.unraisablehook = before
 
 
 def storm(seconds: float) -> tuple[int, int]:
@@ -92,7 +101,7 @@ def storm(seconds: float) -> tuple[int, int]:
         for thread in bystanders:
             thread.start()
         end = time.monotonic() + seconds
-        with never_awaited_is_fine(), Storm(0.002) as interrupts:
+        with what_python_cannot_help(), Storm(0.002) as interrupts:
             while time.monotonic() < end and not errors:
                 try:
                     interrupts.armed = True
@@ -134,7 +143,7 @@ def test_interrupts_while_big_requests_are_written():
         link = blocking.run(connect(net, server))
         end = time.monotonic() + 2.0
         sent = 0
-        with never_awaited_is_fine(), Storm(0.001) as interrupts:
+        with what_python_cannot_help(), Storm(0.001) as interrupts:
             while time.monotonic() < end:
                 try:
                     interrupts.armed = True
@@ -151,7 +160,7 @@ def test_interrupts_while_links_are_made_and_closed():
     """What an interrupted connect opened is closed with the net, and the next connect works."""
     with Server() as server, closing(blocking.Net()) as net:
         end = time.monotonic() + 1.0
-        with never_awaited_is_fine(), warnings.catch_warnings(), Storm(0.002) as interrupts:
+        with what_python_cannot_help(), warnings.catch_warnings(), Storm(0.002) as interrupts:
             # Between socket() and the line that keeps its result there is no place to stand.
             warnings.filterwarnings("ignore", category=ResourceWarning)
             while time.monotonic() < end:

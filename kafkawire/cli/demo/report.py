@@ -6,12 +6,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
 from kafkawire.cli.demo.data import Carrier
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["Report", "Step"]
 

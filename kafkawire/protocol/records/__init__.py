@@ -10,11 +10,19 @@ from __future__ import annotations
 from kafkawire.protocol.records.batches import RecordBatch, read_batches
 from kafkawire.protocol.records.columns import RecordColumns
 from kafkawire.protocol.records.decode import decode_columns
-from kafkawire.protocol.records.encode import KEYED_FRAMES, NO_HEADERS, PLAIN_FRAMES, encode_columns, encode_record, record_parts, seal_batch
+from kafkawire.protocol.records.encode import (
+    KEYED_FRAMES,
+    NO_HEADERS,
+    PLAIN_FRAMES,
+    encode_columns,
+    encode_record,
+    record_parts,
+    seal_batch,
+)
 from kafkawire.protocol.records.layout import BATCH_OVERHEAD, RECORD_OVERHEAD
 from kafkawire.protocol.records.legacy import encode_message_set
 from kafkawire.protocol.records.varints import VARINTS
-from kafkawire.protocol.records.views import arrow_schema, messages, to_arrow, values
+from kafkawire.protocol.records.views import arrow_schema, messages, no_rows, to_arrow, values
 
 __all__ = [
     "BATCH_OVERHEAD",
@@ -31,6 +39,7 @@ __all__ = [
     "encode_message_set",
     "encode_record",
     "messages",
+    "no_rows",
     "read_batches",
     "record_parts",
     "seal_batch",

@@ -12,7 +12,7 @@ from kafkawire.errors import EncodeError
 from kafkawire.message import Header
 from kafkawire.protocol.records.columns import IntColumn, RecordColumns
 
-__all__ = ["arrow_schema", "to_arrow"]
+__all__ = ["arrow_schema", "no_rows", "to_arrow"]
 
 _MOST_BYTES = (1 << 31) - 1
 """What the int32 offsets of Arrow's binary type can address (trap 136)."""
@@ -35,6 +35,11 @@ def arrow_schema(headers: bool = False) -> pa.Schema:
         ("timestamp_type", pa.int32()),
     ]
     return pa.schema([*fields, ("headers", pa.list_(_HEADER))] if headers else fields)
+
+
+def no_rows(headers: bool = False) -> pa.RecordBatch:
+    """What `to_arrow` makes of no records."""
+    return pa.RecordBatch.from_pylist([], schema=arrow_schema(headers))
 
 
 def to_arrow(columns: RecordColumns, topic: str, partition: int, *, headers: bool = False) -> pa.RecordBatch:

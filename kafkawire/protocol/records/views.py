@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["arrow_schema", "messages", "to_arrow", "values"]
+__all__ = ["arrow_schema", "messages", "no_rows", "to_arrow", "values"]
 
 
 def messages(columns: RecordColumns, topic: str, partition: int) -> list[Message]:
@@ -84,6 +84,11 @@ def _as_list(column: IntColumn) -> list[int]:
 def arrow_schema(headers: bool = False) -> pa.Schema:
     """The columns of `to_arrow`, all nullable. Raises MissingDependencyError without pyarrow."""
     return _arrow.get().arrow_schema(headers)
+
+
+def no_rows(headers: bool = False) -> pa.RecordBatch:
+    """What `to_arrow` makes of no records. Raises MissingDependencyError without pyarrow."""
+    return _arrow.get().no_rows(headers)
 
 
 def to_arrow(columns: RecordColumns, topic: str, partition: int, *, headers: bool = False) -> pa.RecordBatch:
