@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kafkawire.config import ProducerOptions
-from kafkawire.core.batch import CLOSED, NO_SEQUENCE, Batch, DeliveryCallback, PartitionQueue
+from kafkawire.core.batch import NO_SEQUENCE, Batch, DeliveryCallback
 from kafkawire.core.columns import Columns
 from kafkawire.core.partitioners import key_partitioner
-from kafkawire.errors import ConfigurationError, ErrorCode, KafkaError, MessageTooLargeError
+from kafkawire.core.queues import CLOSED, PartitionQueue, TopicQueue
+from kafkawire.errors import ErrorCode, KafkaError, MessageTooLargeError
 from kafkawire.message import Header
 from kafkawire.net.base import NEVER, Net, Signal
 from kafkawire.protocol.records import KEYED_FRAMES, NO_HEADERS, PLAIN_FRAMES, VARINTS, encode_columns, encode_record
@@ -19,8 +20,6 @@ __all__ = ["Accumulator", "Counts", "Drained", "Run"]
 
 GRANT = 65_536
 """Bytes that an open batch takes from the budget at a time."""
-KEY_CACHE = 100_000
-"""Keys whose partition a topic remembers: murmur2 of a key costs more than the rest of `append`."""
 SEQUENCE_MASK = 0x7FFFFFFF
 
 
@@ -53,57 +52,6 @@ class Drained(NamedTuple):
     due: float
     empty: bool
     """Whether nothing is queued at all."""
-
-
-class TopicQueue:
-    """The partitions of a topic and how records find theirs."""
-
-    __slots__ = ("count", "custom", "hash", "keys", "queues", "sticky")
-
-    def __init__(self, accumulator: Accumulator, name: str, count: int, start: int) -> None:
-        self.count = count
-        self.queues = [PartitionQueue(accumulator, name, index) for index in range(count)]
-        self.sticky = self.queues[start % count]
-        """Where records without a key go until its batch is full (KIP-480)."""
-        self.hash = accumulator.hash_key
-        self.custom = accumulator.custom
-        self.keys: dict[bytes, int] = {}
-
-    def choose(self, topic: str, key: bytes | None, partition: int | None) -> PartitionQueue:
-        """The queue of a record. Raises ConfigurationError for a partition that the topic does not have."""
-        if partition is None:
-            partition = self.partition(key)
-            if partition is None:
-                return self.sticky
-        if not 0 <= partition < self.count:
-            raise ConfigurationError(f"partition {partition}: topic {topic!r} has partitions 0 to {self.count - 1}")
-        return self.queues[partition]
-
-    def partition(self, key: bytes | None) -> int | None:
-        """The partition of a key; None where the record may go anywhere."""
-        if self.custom is not None:
-            return self.custom(key, self.count)
-        if self.count == 1:
-            return 0  # records with and without a key keep their order
-        if key is None or self.hash is None:
-            return None
-        partition = self.keys.get(key)
-        if partition is None:
-            if len(self.keys) >= KEY_CACHE:
-                self.keys.clear()
-            partition = self.keys[bytes(key)] = self.hash(key, self.count)
-        return partition
-
-    def move_on(self, queue: PartitionQueue) -> None:
-        """The batch of `queue` is closed: if it took the records without a key, another partition does from now on."""
-        if queue is self.sticky:
-            self.sticky = self.queues[(queue.index + 1) % self.count]
-
-    def grow(self, accumulator: Accumulator, name: str, count: int) -> None:
-        """Take up partitions that were added (trap 118: keys move)."""
-        self.queues += [PartitionQueue(accumulator, name, index) for index in range(self.count, count)]
-        self.count = count
-        self.keys.clear()
 
 
 class Accumulator:
@@ -204,6 +152,7 @@ class Accumulator:
                 if found is None:
                     return None
                 batch = found
+                queue = batch.queue
             handle = self._new_handle(self._handle, (batch, count))
             if on_delivery is not None:
                 self._call_back(batch, count, on_delivery)
@@ -232,6 +181,7 @@ class Accumulator:
                 if found is None:
                     return None
                 batch = found
+                queue = batch.queue
             end = columns.fitting(start, batch.room)
             at = batch.count
             parts = encode_columns(

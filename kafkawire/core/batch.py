@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from kafkawire.errors import KafkaError, UnsupportedVersionError
 from kafkawire.message import Message, RecordMetadata
@@ -22,39 +21,14 @@ from kafkawire.protocol.records import (
 )
 
 if TYPE_CHECKING:
-    from kafkawire.core.accumulator import Accumulator
+    from kafkawire.core.queues import PartitionQueue
 
-__all__ = ["Batch", "DeliveryCallback", "PartitionQueue"]
+__all__ = ["NO_SEQUENCE", "Batch", "DeliveryCallback"]
 
 DeliveryCallback = Callable[["RecordMetadata | None", "KafkaError | None"], Any]
 """Called with (metadata, None) for a record that was written, (None, error) for one that was not."""
 
 NO_SEQUENCE = -1
-
-
-class PartitionQueue:
-    """What waits for one partition: the open batch, full ones in order, and how many are in flight."""
-
-    __slots__ = ("accumulator", "in_flight", "index", "next_sequence", "open", "ready", "recovering", "retry_at", "topic")
-
-    def __init__(self, accumulator: Accumulator, topic: str, index: int) -> None:
-        self.accumulator = accumulator
-        self.topic = topic
-        self.index = index
-        self.open: Batch = CLOSED
-        self.ready: deque[Batch] = deque()
-        self.in_flight = 0
-        self.recovering = False
-        """A batch has failed and will be sent again: nothing else leaves before those in flight are back (trap 62)."""
-        self.retry_at = 0.0
-        self.next_sequence = 0
-
-    def put_back(self, batch: Batch) -> None:
-        """Queue a batch for another attempt, before everything that was accepted after it."""
-        at = 0
-        while at < len(self.ready) and self.ready[at].order < batch.order:
-            at += 1
-        self.ready.insert(at, batch)
 
 
 class Batch:
@@ -217,8 +191,3 @@ class Batch:
         if wire is None:
             wire = seal_batch(self.parts, count=self.count, base_timestamp=self.base_timestamp, max_timestamp=0)
         return messages(decode_columns(list(read_batches(wire, check_crcs=False)), limit=1 << 31), "", 0)
-
-
-CLOSED = Batch(cast(PartitionQueue, None), -1, 0.0, 0.0, 0.0, -(1 << 62))
-"""What stands in the place of an open batch where there is none: no record fits."""
-CLOSED.tick = float("inf")
