@@ -128,6 +128,15 @@ class ConsumerOptions(ConnectionOptions, total=False):
     value_deserializer: Annotated[Callable[[bytes], Any] | None, Option(None, "makes values of bytes")]
 
 
+_NOT_YET = {
+    "group.id": "consumer groups",
+    "enable.auto.commit": "consumer groups",
+    "isolation.level": "transactions",
+    "transactional.id": "transactions",
+    "sasl.": "SASL mechanisms",
+}
+"""Kafka's options (or their beginnings) for what this release does not have."""
+
 Options = TypeVar("Options", bound=ConnectionOptions)
 
 _FOREIGN = {
@@ -257,6 +266,9 @@ def tls_options(options: ConnectionOptions) -> TlsOptions | None:
 
 
 def _suggest(name: str, table: Mapping[str, Any], *, dotted: bool = False) -> str:
+    for beginning, feature in _NOT_YET.items():
+        if name.replace("_", ".").startswith(beginning):
+            return f": {feature} are not in this release"
     foreign = _FOREIGN.get(name.replace("_", "."))
     if foreign is not None:
         return f": use {foreign if dotted else foreign.replace('.', '_')}"

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kafkawire.core.client import Client
+from kafkawire.core.client import Client, Purpose
 from kafkawire.errors import (
     ErrorCode,
     KafkaError,
@@ -25,6 +25,8 @@ __all__ = ["EARLIEST", "LATEST", "Found", "list_offsets"]
 
 LATEST = -1
 EARLIEST = -2
+FIRST_BY_TIME = 1
+"""ListOffsets version from which a time finds a record; before, it found the segments written until then."""
 
 
 class Found(NamedTuple):
@@ -91,6 +93,10 @@ async def _ask(
     client: Client, node: int, times: Mapping[TopicPartition, int], deadline: float
 ) -> tuple[dict[TopicPartition, Found | None], KafkaError | None]:
     """The answers of one leader, and the last retriable error among them; other errors are raised."""
+    if any(time >= 0 for time in times.values()):
+        link = await client.link(node, Purpose.CONTROL, deadline)
+        if link.version(ListOffsetsRequest) < FIRST_BY_TIME:
+            raise UnsupportedVersionError(f"{link.address} is older than Kafka 0.10.1 and has no index of times")
     by_topic: dict[str, ListOffsetsRequest.Topic] = {}
     for tp, time in times.items():
         topic = by_topic.setdefault(tp.topic, ListOffsetsRequest.Topic(name=tp.topic))
@@ -117,8 +123,6 @@ async def _ask(
 
 def _found(answer: ListOffsetsResponse.Topic.Partition, time: int) -> Found | None:
     if answer.old_style_offsets:
-        if time >= 0:
-            raise UnsupportedVersionError("the broker is older than 0.10.1 and has no index of times")
         return Found(answer.old_style_offsets[0], None)
     if answer.offset < 0:
         return None

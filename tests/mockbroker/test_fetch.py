@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 
 from kafkawire.errors import ErrorCode
@@ -9,6 +12,7 @@ from kafkawire.protocol import records
 from kafkawire.protocol.compression import Codec
 from kafkawire.protocol.messages.fetch import FetchRequest
 from kafkawire.protocol.records import encode_message_set, read_batches
+from mockbroker import ServerConnection
 from tests.mockbroker.raw import MemoryMock, batch, fetch_request, fetched, produce_request, values_in
 
 
@@ -114,6 +118,23 @@ def test_a_client_that_leaves_while_it_waits_is_forgotten():
     other.call(produce_request(batch(b"a")), 9)
     mock.clock.advance(1)
     assert client.output == b""
+    gone = weakref.ref(client)
+    del client
+    gc.collect()
+    assert gone() is None
+
+
+def test_answers_that_nobody_takes_do_not_pile_up():
+    mock, _ = filled(batch(bytes(900_000)))
+    connection = ServerConnection(mock.cluster, mock.cluster.brokers[1], 1, lambda: None)
+    frames = [mock.client().frame(fetch_request(), 12)[1] for _ in range(20)]
+    connection.received(b"".join(frames), 0.0)
+    sizes = []
+    while output := connection.take_output():
+        sizes.append(sum(map(len, output)))
+        connection.run(0.0)
+    assert sum(sizes) > 20 * 900_000
+    assert max(sizes) < 2_000_000
 
 
 def test_size_limits_cut_in_the_middle_of_a_batch_but_the_first_comes_whole():

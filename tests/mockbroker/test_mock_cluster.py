@@ -154,3 +154,18 @@ def test_the_journal_is_bounded():
     assert mock.cluster.journal.requests() == []
     client.call(MetadataRequest(topics=[]), 9)
     assert len(mock.cluster.journal.requests()) == 1
+
+
+def test_an_answer_that_comes_when_its_request_has_left_the_journal():
+    mock = MemoryMock(topics={"t": 1})
+    mock.cluster.journal = Journal(exchanges=2, size=20_000)
+    waiting = mock.client().send(fetch_request(max_wait_ms=500), 12)
+    client = mock.client()
+    for _ in range(3):
+        client.call(MetadataRequest(topics=[]), 12)
+    client.call(produce_request(batch(bytes(15_000))), 9)
+    assert waiting.done
+    for _ in range(3):
+        client.call(MetadataRequest(topics=[]), 12)
+    client.call(produce_request(batch(bytes(15_000))), 9)
+    assert [exchange.api for exchange in mock.cluster.journal.requests()] == ["Metadata", "Produce"]

@@ -22,7 +22,7 @@ def spark() -> Iterator[SparkSession]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)  # its workers would run another python3
-        builder = SparkSession.builder.master("local[2]").appName("kafkawire")
+        builder = SparkSession.builder.master("local[2, 2]").appName("kafkawire")  # two threads, two attempts for a task
         for name, value in {
             "spark.ui.enabled": "false",
             "spark.driver.host": "127.0.0.1",

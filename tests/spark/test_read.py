@@ -7,6 +7,7 @@ import json
 import pytest
 
 from kafkawire import Consumer, Producer
+from kafkawire.errors import ErrorCode
 from kafkawire.protocol import records
 from mockbroker import MockCluster
 from mockbroker.formats import stamp_batch
@@ -159,6 +160,13 @@ def test_the_schema_is_fixed(spark, cluster):
     reader = spark.read.format("kafkawire").option("kafka.bootstrap.servers", cluster.bootstrap).option("subscribe", "t")
     with pytest.raises(AnalysisException, match="fixed schema"):
         reader.schema("value string").load().count()
+
+
+def test_a_task_that_failed_is_tried_again(cluster, load):
+    fill(cluster, "retried", count=10)
+    fault = cluster.fail("Fetch", ErrorCode.TOPIC_AUTHORIZATION_FAILED, topic="retried", times=1)
+    assert load(subscribe="retried").count() == 10
+    assert fault.fired == 1
 
 
 def test_records_that_are_gone_are_an_error(cluster, load):

@@ -81,13 +81,13 @@ def _summarize_with_spark(report: Report, servers: str, flights: str, summaries:
     """Read one topic, write to the other."""
     with report.step("Start Spark"):
         session = spark.start()
-    with session:
-        with report.step("Read and summarize them in Spark") as step:
-            carriers = spark.summarize(session, servers, flights)
-            step.messages = sum(carrier.flights for carrier in carriers)
-        with report.step("Write the summaries with Spark") as step:
-            spark.write(session, servers, summaries, carriers)
-            step.messages = len(carriers)
+    with report.step("Read and summarize them in Spark") as step:
+        carriers = spark.summarize(session, servers, flights)
+        step.messages = sum(carrier.flights for carrier in carriers)
+    with report.step("Write the summaries with Spark") as step:
+        spark.write(session, servers, summaries, carriers)
+        step.messages = len(carriers)
+    session.stop()  # after an error or Ctrl-C it ends with this process, which is sooner
     return carriers
 
 

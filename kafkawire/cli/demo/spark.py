@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -62,7 +63,10 @@ def start() -> SparkSession:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     with _stderr_in_file():
         builder = SparkSession.builder.master("local[2]").appName("kafkawire demo").config(map=SETTINGS)
-        return builder.getOrCreate()
+        spark = builder.getOrCreate()
+    # PySpark's own handler would first ask the JVM to cancel, and log that the JVM did not answer.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return spark
 
 
 @contextmanager
