@@ -10,7 +10,7 @@ from kafkawire.config import ProducerOptions
 from kafkawire.core.batch import NO_SEQUENCE, Batch, DeliveryCallback
 from kafkawire.core.columns import Columns
 from kafkawire.core.partitioners import key_partitioner
-from kafkawire.core.queues import CLOSED, PartitionQueue, TopicQueue
+from kafkawire.core.queues import CLOSED, PartitionQueue, TopicQueue, not_bytes
 from kafkawire.errors import ErrorCode, KafkaError, MessageTooLargeError
 from kafkawire.message import Header
 from kafkawire.net.base import NEVER, Net, Signal
@@ -513,8 +513,3 @@ class Accumulator:
         waiting = list(self._room_waiters)
         self._room_waiters.clear()
         return waiting
-
-
-def not_bytes(name: str, given: object) -> TypeError:
-    """For a key or value that nobody has encoded."""
-    return TypeError(f"{name} must be bytes or None, not {type(given).__name__}: encode it, or give {name}_serializer")

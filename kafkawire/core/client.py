@@ -73,10 +73,13 @@ class Slot:
                 return
             link = await client.dialer.open(address, client.net.now() + client.setup_timeout)
         except KafkaError as error:
+            if client.closed:
+                return
             self.failures += 1
             self.error = error
             self.retry_at = client.net.now() + client.reconnect_backoff.delay(self.failures)
-            (log.warning if self.failures == 1 else log.debug)("broker %s: %s", self.node_id, error)
+            who = f"broker {self.node_id}" if self.node_id >= 0 else "bootstrap server"
+            log.log(logging.WARNING if self.failures == 1 else logging.DEBUG, "%s: %s", who, error)
             return
         self.failures = 0
         self.error = None
@@ -348,7 +351,7 @@ class Client:
 
 
 def _unreachable(reasons: dict[Address, KafkaError]) -> KafkaError:
-    text = "; ".join(f"{address}: {error}" for address, error in reasons.items())
+    text = "; ".join(str(error) if str(at) in str(error) else f"{at}: {error}" for at, error in reasons.items())
     if reasons and all(isinstance(error, NotKafkaError) for error in reasons.values()):
         return NotKafkaError(f"none of the servers is a Kafka broker. {text}")
     return BootstrapError(f"no broker answered. {text}. Check bootstrap_servers, that the brokers run, and security_protocol")

@@ -11,10 +11,15 @@ from kafkawire.errors import ConfigurationError
 if TYPE_CHECKING:
     from kafkawire.core.accumulator import Accumulator
 
-__all__ = ["CLOSED", "PartitionQueue", "TopicQueue"]
+__all__ = ["CLOSED", "PartitionQueue", "TopicQueue", "not_bytes"]
 
 KEY_CACHE = 100_000
 """Keys whose partition a topic remembers: murmur2 of a key costs more than the rest of `append`."""
+
+
+def not_bytes(name: str, given: object) -> TypeError:
+    """For a key or value that nobody has encoded."""
+    return TypeError(f"{name} must be bytes or None, not {type(given).__name__}: encode it, or give {name}_serializer")
 
 
 class PartitionQueue:
@@ -76,6 +81,8 @@ class TopicQueue:
             return None
         partition = self.keys.get(key)
         if partition is None:
+            if not isinstance(key, bytes | bytearray | memoryview):
+                raise not_bytes("key", key)
             if len(self.keys) >= KEY_CACHE:
                 self.keys.clear()
             partition = self.keys[bytes(key)] = self.hash(key, self.count)

@@ -82,6 +82,8 @@ def size_error(size: int, limit: int) -> DecodeError | NotKafkaError:
         return NotKafkaError(
             "the other side began a TLS handshake on a listener without TLS: set its security_protocol to PLAINTEXT"
         )
+    if size > limit and start.isascii() and start.decode().isprintable():
+        return NotKafkaError(f"the other side answered with text that begins with {start.decode()!r}: it is not a Kafka broker")
     if size > limit:
         return DecodeError(f"a frame of {size} bytes is over the limit of {limit}")
     return DecodeError(f"a frame cannot have {size} bytes")

@@ -63,10 +63,9 @@ def write(face: Face, producer: Any, topic: str, rows: Iterable[Row], partition:
     return [face.result(each) for each in sent]
 
 
-def messages(face: Face, bootstrap: str, topic: str, **options: Any) -> list[Message]:
+def messages(face: Face, topic: str, **options: Any) -> list[Message]:
     """Everything in a topic."""
-    options = {"auto_offset_reset": "earliest", "stop_at_end": True, **options}
-    with face.consumer(topic, bootstrap_servers=bootstrap, **options) as consumer:
+    with face.consumer(topic, auto_offset_reset="earliest", stop_at_end=True, **options) as consumer:
         return list(consumer)
 
 
@@ -75,6 +74,6 @@ def rows_of(found: Sequence[Message]) -> list[Row]:
     return [Row(message.value, message.key, message.timestamp, message.headers) for message in found]
 
 
-def read(face: Face, bootstrap: str, topic: str, **options: Any) -> list[Row]:
+def read(face: Face, topic: str, **options: Any) -> list[Row]:
     """Everything in a topic, as what was sent."""
-    return rows_of(messages(face, bootstrap, topic, **options))
+    return rows_of(messages(face, topic, **options))

@@ -37,7 +37,7 @@ def test_every_kind_of_record_comes_back(face: Face, broker: RealKafka, topic: s
     assert [(at.topic, at.partition, at.offset, at.timestamp) for at in written] == [
         (topic, 0, offset, row.timestamp) for offset, row in enumerate(rows)
     ]
-    found = messages(face, broker.bootstrap, topic)
+    found = messages(face, topic, bootstrap_servers=broker.bootstrap)
     assert rows_of(found) == rows
     assert [message.offset for message in found] == list(range(len(rows)))
 
@@ -52,7 +52,7 @@ def test_columns_in_batches_of_megabytes_come_back(face: Face, broker: RealKafka
         written = face.result(producer.send_many(topic, values, keys))
         assert producer.counts() == (len(values), len(values), 0, 0)
     assert [at.offset for at in written] == list(range(len(values)))
-    assert [(row.key, row.value) for row in read(face, broker.bootstrap, topic)] == list(zip(keys, values, strict=True))
+    assert [(row.key, row.value) for row in read(face, topic, bootstrap_servers=broker.bootstrap)] == list(zip(keys, values, strict=True))
 
 
 @pytest.mark.parametrize(("broker", "codec"), [(OLDEST, "gzip"), (OLDEST, "lz4"), (NEWEST, "lz4")], indirect=["broker"])
@@ -63,7 +63,7 @@ def test_batch_that_is_too_large_for_the_broker_is_split(face: Face, broker: Rea
         written = face.result(producer.send_many(topic, values))
         assert producer.counts() == (len(values), len(values), 0, 0)
     assert [at.offset for at in written] == list(range(len(values)))
-    assert [row.value for row in read(face, broker.bootstrap, topic)] == values
+    assert [row.value for row in read(face, topic, bootstrap_servers=broker.bootstrap)] == values
 
 
 @pytest.mark.parametrize("broker", [NEWEST], indirect=True)
@@ -72,7 +72,7 @@ def test_records_without_a_time_get_that_of_send(face: Face, broker: RealKafka, 
     with face.producer(bootstrap_servers=broker.bootstrap) as producer:
         sent = face.result(producer.send(topic, b"now")).timestamp
     after = int(time.time() * 1000)
-    (found,) = messages(face, broker.bootstrap, topic)
+    (found,) = messages(face, topic, bootstrap_servers=broker.bootstrap)
     assert found.timestamp == sent
     assert before <= sent <= after
     assert found.timestamp_type == 0
@@ -82,7 +82,7 @@ def test_records_without_a_time_get_that_of_send(face: Face, broker: RealKafka, 
 def test_oldest_format_has_no_times(face: Face, broker: RealKafka, topic: str) -> None:
     with face.producer(bootstrap_servers=broker.bootstrap) as producer:
         assert face.result(producer.send(topic, b"dropped", timestamp=1)).timestamp is None
-    (found,) = messages(face, broker.bootstrap, topic)
+    (found,) = messages(face, topic, bootstrap_servers=broker.bootstrap)
     assert (found.timestamp, found.timestamp_type) == (None, None)
 
 
@@ -156,4 +156,4 @@ def test_headers_are_refused_where_they_would_be_lost(face: Face, broker: RealKa
             face.result(sent)
         face.result(producer.send(topic, b"without"))
         assert producer.counts() == (2, 1, 1, 0)
-    assert [row.value for row in read(face, broker.bootstrap, topic)] == [b"without"]
+    assert [row.value for row in read(face, topic, bootstrap_servers=broker.bootstrap)] == [b"without"]

@@ -171,7 +171,7 @@ def test_record_that_is_too_large_for_the_broker(face: Face, broker: RealKafka, 
             face.result(producer.send(topic, bytes(2_000_000)))
         write(face, producer, topic, [Row(b"after")])
         assert producer.counts() == (3, 2, 1, 0)
-    assert [row.value for row in read(face, broker.bootstrap, topic)] == [b"before", b"after"]
+    assert [row.value for row in read(face, topic, bootstrap_servers=broker.bootstrap)] == [b"before", b"after"]
 
 
 @newest
@@ -184,7 +184,7 @@ def test_topic_that_takes_small_batches_only(face: Face, broker: RealKafka, topi
             face.result(producer.send(topic, bytes(30_000)))
         assert producer.counts() == (201, 200, 1, 0)
     assert [at.offset for at in written] == list(range(200))
-    assert [row.value for row in read(face, broker.bootstrap, topic)] == values
+    assert [row.value for row in read(face, topic, bootstrap_servers=broker.bootstrap)] == values
 
 
 @newest

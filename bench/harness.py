@@ -1,0 +1,173 @@
+"""What a benchmark is (rows of contenders), and how one contender is measured: a process of its own with a fresh client."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["REPOSITORY", "Contender", "Failure", "Job", "Line", "Row", "Sample", "Stopwatch", "Topic", "keys_of", "measure", "values_of"]
+
+REPOSITORY = Path(__file__).parent.parent
+POOL = 10_000
+"""Different values and keys in a run; more than a batch of 1 MB holds of 100 bytes each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one run has to do."""
+
+    count: int
+    """Records, or repetitions."""
+    size: int = 0
+    """Bytes of a value."""
+    keyed: bool = False
+    """Whether records have 8-byte keys, 10,000 different ones."""
+    idempotent: bool = False
+    """Whether to produce with acks=all and idempotence, else with acks=1."""
+    bootstrap: str = ""
+    topic: str = ""
+    partitions: int = 0
+
+
+class Sample(NamedTuple):
+    """What one run measured. Producers report what they sent, consumers what they have read."""
+
+    count: int
+    seconds: float
+
+
+class Topic:
+    """What a row's runs find on the broker."""
+
+    NONE = "none"
+    """No broker."""
+    ANY = "any"
+    """A broker; no topic."""
+    EMPTY = "empty"
+    """An empty topic for each run, whose records are counted afterwards."""
+    FILLED = "filled"
+    """A topic with the job's records, shared by all runs of its size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One side of a comparison."""
+
+    name: str
+    run: Callable[[Job], Sample]
+    """Defined in a module; it imports its client itself."""
+    module: str = "kafkawire"
+    """What has to be installed."""
+    share: float = 1.0
+    """The part of the job's records that it gets, where it would take too long for all."""
+    goal: float | None = None
+    """The first contender's ratio to this one that is wanted now. On the first contender: the figure itself."""
+    aim: float | None = None
+    """The same, and wanted in the end."""
+
+    def available(self) -> bool:
+        return find_spec(self.module) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One number of kafkawire's (the first contender) and what it is compared with."""
+
+    name: str
+    """What it is called on the command line; several rows may share it."""
+    title: str
+    job: Job
+    contenders: Sequence[Contender]
+    topic: str = Topic.NONE
+    rate: bool = True
+    """Whether the figure is records per second (more is better), else seconds per repetition (less is better)."""
+    quick: float = 0.1
+    """The part of the job that `--quick` does."""
+
+    def figure(self, sample: Sample) -> float:
+        return sample.count / sample.seconds if self.rate else sample.seconds / sample.count
+
+
+class Failure(Exception):
+    """A run did not end well."""
+
+
+@dataclass(slots=True)
+class Line:
+    """A contender's figures in a row, one a round, and how the row's first contender compares: a ratio for each round."""
+
+    contender: Contender
+    figures: list[float] = field(default_factory=list)
+    ratios: list[float] = field(default_factory=list)
+    remark: str = ""
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.figures)
+
+    @property
+    def ratio(self) -> float:
+        return statistics.median(self.ratios)
+
+
+def values_of(job: Job) -> list[bytes]:
+    """The values of a job, incompressible: no byte is predictable from the others of its batch."""
+    pool = os.urandom(POOL * job.size)
+    return _repeat([pool[at : at + job.size] for at in range(0, len(pool), job.size)], job.count)
+
+
+def keys_of(job: Job) -> list[bytes]:
+    """As many keys."""
+    return _repeat([os.urandom(8) for _ in range(POOL)], job.count)
+
+
+def _repeat(pool: list[bytes], count: int) -> list[bytes]:
+    return (pool * (count // len(pool) + 1))[:count]
+
+
+class Stopwatch:
+    """Seconds since it was made."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+
+    def read(self) -> float:
+        return time.perf_counter() - self._start
+
+
+def measure(contender: Contender, job: Job, limit: float) -> Sample:
+    """Run a contender in a process of its own. Raises Failure, also when it takes more than `limit` seconds."""
+    job = replace(job, count=max(1, int(job.count * contender.share)))
+    target = f"{contender.run.__module__}:{contender.run.__qualname__}"
+    command = [sys.executable, "-m", "bench.child", target, json.dumps(asdict(job))]
+    # A session of its own, so that whatever it has started (Spark's JVM and workers) ends with it.
+    process = subprocess.Popen(
+        command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        output, errors = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        raise Failure(f"not done in {limit:.0f} s") from None
+    finally:
+        _end_session(process)
+    if process.returncode != 0:
+        raise Failure(f"failed: {errors.strip().splitlines()[-1] if errors.strip() else process.returncode}")
+    return Sample(*json.loads(output.splitlines()[-1]))
+
+
+def _end_session(process: subprocess.Popen[str]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    process.wait()

@@ -1,0 +1,57 @@
+"""kafkawire and other clients read each other's records, from a mock cluster and from a real broker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mockbroker import MockCluster
+from tests.interop.peers import PEERS, Peer
+from tests.interop.rows import HOUR_AGO, Row, bulk, read, varied, write
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.interop.faces import Face
+
+pytestmark = pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning")
+
+by_codec = pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+
+
+@pytest.fixture(scope="module", params=["mock", pytest.param("4.3.1", marks=pytest.mark.real)])
+def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The addresses of a cluster that creates topics that are asked for."""
+    if request.param == "mock":
+        with MockCluster(3) as mock:
+            yield mock.bootstrap
+    else:
+        yield request.getfixturevalue("kafka_431").bootstrap
+
+
+@pytest.fixture(params=PEERS)
+def peer(request: pytest.FixtureRequest) -> Peer:
+    return PEERS[request.param]
+
+
+def rows_for(peer: Peer) -> list[Row]:
+    """Rows of every kind, and then so many that batches have more than one LZ4 block (trap 53)."""
+    rows = varied()
+    rows += [Row(value, str(number).encode(), HOUR_AGO + number) for number, value in enumerate(bulk(500_000))]
+    return rows if peer.null_headers else [row._replace(headers=tuple(h for h in row.headers if h[1] is not None)) for row in rows]
+
+
+@by_codec
+def test_peer_reads_what_kafkawire_wrote(face: Face, bootstrap: str, peer: Peer, topic: str, codec: str) -> None:
+    rows = rows_for(peer)
+    with face.producer(bootstrap_servers=bootstrap, compression_type=codec) as producer:
+        write(face, producer, topic, rows, partition=0)
+    assert peer.consume(bootstrap, topic, len(rows)) == rows
+
+
+@by_codec
+def test_kafkawire_reads_what_peer_wrote(face: Face, bootstrap: str, peer: Peer, topic: str, codec: str) -> None:
+    rows = rows_for(peer)
+    peer.produce(bootstrap, topic, rows, codec)
+    assert read(face, topic, bootstrap_servers=bootstrap) == rows
