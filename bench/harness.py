@@ -11,15 +11,31 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["REPOSITORY", "Contender", "Failure", "Job", "Line", "Row", "Sample", "Stopwatch", "Topic", "keys_of", "measure", "values_of"]
+__all__ = [
+    "REPOSITORY",
+    "Contender",
+    "Failure",
+    "Job",
+    "Line",
+    "Row",
+    "Sample",
+    "Stopwatch",
+    "Topic",
+    "keys_of",
+    "measure",
+    "values_of",
+]
 
 REPOSITORY = Path(__file__).parent.parent
 POOL = 10_000
 """Different values and keys in a run; more than a batch of 1 MB holds of 100 bytes each."""
+QUICK_PART = 20
+"""The part of a job, one in so many, that `--quick` does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +58,11 @@ class Job:
 class Sample(NamedTuple):
     """What one run measured. Producers report what they sent, consumers what they have read."""
 
-    count: int
+    done: int
     seconds: float
 
 
-class Topic:
+class Topic(Enum):
     """What a row's runs find on the broker."""
 
     NONE = "none"
@@ -88,14 +104,16 @@ class Row:
     title: str
     job: Job
     contenders: Sequence[Contender]
-    topic: str = Topic.NONE
+    topic: Topic = Topic.NONE
     rate: bool = True
     """Whether the figure is records per second (more is better), else seconds per repetition (less is better)."""
-    quick: float = 0.1
-    """The part of the job that `--quick` does."""
 
     def figure(self, sample: Sample) -> float:
-        return sample.count / sample.seconds if self.rate else sample.seconds / sample.count
+        return sample.done / sample.seconds if self.rate else sample.seconds / sample.done
+
+    def shortened(self) -> Row:
+        """The same with a part of the job."""
+        return replace(self, job=replace(self.job, count=max(1, self.job.count // QUICK_PART)))
 
 
 class Failure(Exception):

@@ -22,7 +22,6 @@ PRODUCERS: dict[str, dict[str, Any]] = {
         "batch.size": 1_000_000,
         "queue.buffering.max.messages": 2_000_000,
         "queue.buffering.max.kbytes": 2_000_000,
-        "partitioner": "murmur2_random",
     },
     "kafka-python": {"linger_ms": 5, "batch_size": 1_000_000},
     "aiokafka": {"linger_ms": 5, "max_batch_size": 1_000_000},
@@ -56,7 +55,7 @@ CONSUMERS: dict[str, dict[str, Any]] = {
     },
 }
 
-SPARK = {
+SPARK: dict[str, bool | float | int | str | None] = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.python.unix.domain.socket.enabled": "true",
@@ -70,7 +69,9 @@ def producer(client: str, job: Job) -> dict[str, Any]:
     acks: str | int = "all" if job.idempotent else 1
     own = {"acks": acks, "enable.idempotence" if dotted else "enable_idempotence": job.idempotent}
     servers = {"bootstrap.servers" if dotted else "bootstrap_servers": job.bootstrap}
-    return {**PRODUCERS[client], **own, **servers}
+    # Only librdkafka has another partitioner by default; this one hashes keys as all the others do.
+    partitioner = {"partitioner": "murmur2_random"} if dotted and job.keyed else {}
+    return {**PRODUCERS[client], **own, **servers, **partitioner}
 
 
 def consumer(client: str, job: Job) -> dict[str, Any]:

@@ -73,6 +73,8 @@ TOPIC_CONFIGS: dict[str, TopicConfig] = {
     "min.compaction.lag.ms": TopicConfig("0", _at_least(0)),
     "min.insync.replicas": TopicConfig("1", _at_least(1)),
     "preallocate": TopicConfig("false", _boolean),
+    "remote.log.copy.disable": TopicConfig("false", _boolean),
+    "remote.log.delete.on.disable": TopicConfig("false", _boolean),
     "remote.storage.enable": TopicConfig("false", _boolean),
     "retention.bytes": TopicConfig("-1", int),
     "retention.ms": TopicConfig("604800000", _at_least(-1)),

@@ -34,11 +34,11 @@ class Groups:
     def __init__(self) -> None:
         self._groups: dict[str, Group] = {}
 
-    def check_commit(self, group_id: str, member_id: str, generation: int) -> ErrorCode | None:
+    def check_commit(self, group_id: str, generation: int) -> ErrorCode | None:
         """Why a commit must be refused. A group without members takes only those that claim no membership."""
-        if generation < 0 and not member_id:
+        if generation < 0:
             return None
-        return ErrorCode.UNKNOWN_MEMBER_ID if group_id in self._groups else ErrorCode.ILLEGAL_GENERATION
+        return ErrorCode.UNKNOWN_MEMBER_ID if group_id in self._groups else ErrorCode.GROUP_ID_NOT_FOUND
 
     def commit(self, group_id: str, partition: TopicPartition, committed: CommittedOffset) -> None:
         self._groups.setdefault(group_id, Group()).offsets[partition] = committed

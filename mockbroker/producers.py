@@ -15,12 +15,13 @@ _SEQUENCE_LIMIT = 2**31
 
 
 class Appended(NamedTuple):
-    """A batch that was written: its sequence numbers, and the answer that the producer got."""
+    """A batch that was written: its sequence numbers, and what a repeat of it is answered."""
 
     first_sequence: int
     last_sequence: int
     base_offset: int
-    log_append_time: int
+    timestamp: int
+    """The latest in the batch; Kafka sends it as log append time."""
 
 
 @dataclass(slots=True)
@@ -57,12 +58,12 @@ class ProducerStates:
         expected = (producer.batches[-1].last_sequence + 1) % _SEQUENCE_LIMIT
         return None if first == expected else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
 
-    def appended(self, producer_id: int, epoch: int, first: int, count: int, base_offset: int, log_append_time: int) -> None:
+    def appended(self, producer_id: int, epoch: int, first: int, count: int, base_offset: int, timestamp: int) -> None:
         """Remember a batch that was written."""
         producer = self._producers.get(producer_id)
         if producer is None or producer.epoch != epoch:
             producer = self._producers[producer_id] = _Producer(epoch)
-        producer.batches.append(Appended(first, _last_sequence(first, count), base_offset, log_append_time))
+        producer.batches.append(Appended(first, _last_sequence(first, count), base_offset, timestamp))
 
 
 def _last_sequence(first: int, count: int) -> int:

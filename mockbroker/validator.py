@@ -38,7 +38,8 @@ def append(partition: Partition, data: Buffer, version: int, magic: int, now_ms:
     try:
         batches = list(records.read_batches(data))
         if not batches or batches[-1].end != len(data):
-            raise broker_error(ErrorCode.CORRUPT_MESSAGE, f"{len(data)} bytes of records that end in the middle of a batch")
+            error = ErrorCode.INVALID_RECORD if version >= 3 else ErrorCode.CORRUPT_MESSAGE
+            raise broker_error(error, f"{len(data)} bytes of records that end in the middle of a batch")
         _check_size(partition, batches)
         if version < 3:
             info = _append_old(partition, data, batches, magic, log_append_time)
@@ -70,19 +71,19 @@ def _append_batch(partition: Partition, batches: list[RecordBatch], version: int
     if batch.is_transactional:
         raise broker_error(ErrorCode.INVALID_TXN_STATE, "no transaction is open")
     _check_keys(partition, batches)
-    append_time = -1 if log_append_time is None else log_append_time
     sequence = (batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count)
     if batch.producer_id >= 0:
         verdict = partition.producers.check(*sequence)
         if isinstance(verdict, ErrorCode):
             raise broker_error(verdict, f"producer {batch.producer_id} sent sequence {batch.base_sequence}")
         if verdict is not None:
-            return AppendInfo(verdict.base_offset, verdict.log_append_time)
+            return AppendInfo(verdict.base_offset, verdict.timestamp)
     base_offset = partition.log.end
-    partition.log.append(stamp_batch(batch, base_offset, partition.leader_epoch, log_append_time))
+    stamped = stamp_batch(batch, base_offset, partition.leader_epoch, log_append_time)
+    partition.log.append(stamped)
     if batch.producer_id >= 0:
-        partition.producers.appended(*sequence, base_offset, append_time)
-    return AppendInfo(base_offset, append_time)
+        partition.producers.appended(*sequence, base_offset, stamped.max_timestamp)
+    return AppendInfo(base_offset, -1 if log_append_time is None else log_append_time)
 
 
 def _append_old(

@@ -105,6 +105,9 @@ class Dialer:
                 ranges = await self._negotiate(link, version, deadline)
             except ConnectionLost:
                 link.close()
+                if version == 0 and self._tls is not None:
+                    # Brokers without ApiVersions came before TLS, or hang: this one refused the client's certificate.
+                    raise
                 if version == 0:
                     self._mark_legacy(address, "closes the connection on ApiVersions")
                 version = 0

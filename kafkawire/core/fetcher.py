@@ -230,6 +230,7 @@ class Fetcher:
             segments += self._segments(state, offset, answer.records, request.version)
         self._rotate(request)
         self.buffer = self.buffer.add(segments, request)
+        request.pending.value = None  # the buffer keeps what it still needs of the frame
 
     def _segments(self, state: PartitionState, offset: int, records: memoryview | None, version: int) -> list[Segment]:
         if not records:

@@ -8,8 +8,9 @@ The rules, each of which a lost wake-up or a torn stream has paid for:
 1. `signal.clear()`, then look at the state, then `net.wait(signal, deadline)`; any other order loses wake-ups.
 2. A `Pending` completes exactly once: value or error, `done`, then its signal. Late replies are dropped by correlation id.
 3. Deadlines are absolute `now()` values. `wait` returns False and closes nothing; the flow decides.
-4. Any `await` may raise KeyboardInterrupt or CancelledError: flows undo in `finally`. Abandoning a pending is free. Spawned
-   flows are never cancelled: a flag and their signal stop them, then `join` with a deadline.
+4. Any `await` may raise KeyboardInterrupt or CancelledError, and ClosedError once the net is closed: flows undo in
+   `finally`. Abandoning a pending is free. Spawned flows are never cancelled: a flag and their signal stop them, then
+   `join` with a deadline.
 5. A flow never holds a lock across an `await`, never blocks in any other way, and never connects inline while it serves
    several brokers (it spawns the connect).
 
@@ -98,7 +99,8 @@ class Net(Protocol):
     def wall_clock(self) -> float:
         """Seconds since the epoch, for record timestamps only (trap 141)."""
 
-    def signal(self) -> Signal: ...
+    def signal(self) -> Signal:
+        """A new signal, for one flow to wait on."""
 
     def lock(self) -> AbstractContextManager[Any]:
         """A mutex for state that user threads and flows share; never held across an await."""

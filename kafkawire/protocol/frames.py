@@ -107,7 +107,7 @@ class ClientPeer:
         self._limit = max_frame_size
         self._last_id = -1
         self._waiting: dict[int, Any] = {}
-        self._answered: dict[int, tuple[Any, bytearray]] = {}
+        self._answered: frozenset[int] = frozenset()
         self._buffer = bytearray(BUFFER_SIZE)
         self._view = memoryview(self._buffer)
         self._end = 0
@@ -132,8 +132,8 @@ class ClientPeer:
 
         Raises NotKafkaError for HTTP or TLS, DecodeError for an impossible size or an id that nothing waits for (trap 10).
         """
-        for answered in self._answered:
-            self._waiting.pop(answered, None)
+        for correlation_id in self._answered:
+            self._waiting.pop(correlation_id, None)
         if self._big is not None:
             return self._received_big(self._big, count)
         found: dict[int, tuple[Any, bytearray]] = {}
@@ -150,10 +150,11 @@ class ClientPeer:
             self._match(buffer[pos + 4 : after], found)
             pos = after
         responses = list(found.values())
+        answered = frozenset(found)
         rest = buffer[pos:end]
         self._view[: end - pos] = rest
         self._end = end - pos
-        self._answered = found
+        self._answered = answered
         return responses
 
     def _start_big(
@@ -164,11 +165,12 @@ class ClientPeer:
         view = memoryview(big)
         view[: end - start] = self._view[start:end]
         responses = list(found.values())
+        answered = frozenset(found)
         self._big = big
         self._big_view = view
         self._filled = end - start
         self._end = 0
-        self._answered = found
+        self._answered = answered
         return responses
 
     def _received_big(self, big: bytearray, count: int) -> list[tuple[Any, bytearray]]:
@@ -177,12 +179,14 @@ class ClientPeer:
         if filled == len(big):
             self._match(big, found)
             responses = list(found.values())
+            answered = frozenset(found)
             self._big = None
             self._big_view = self._view
         else:
             responses = []
+            answered = frozenset()
         self._filled = filled
-        self._answered = found
+        self._answered = answered
         return responses
 
     def _match(self, frame: bytearray, found: dict[int, tuple[Any, bytearray]]) -> None:

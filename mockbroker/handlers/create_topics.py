@@ -52,7 +52,7 @@ def _create(call: Call, asked: _Asked, *, repeated: bool, validate_only: bool) -
         )
     except BrokerError as refusal:
         answer.error_code = refusal.error
-        answer.error_message = str(refusal)
+        answer.error_message = refusal.context
         return answer
     answer.topic_id = topic.id
     answer.num_partitions = len(topic.partitions)

@@ -26,6 +26,7 @@ _TopicAnswer = FetchResponse.FetchableTopicResponse
 _PartitionAnswer = _TopicAnswer.PartitionData
 _FINAL_EPOCH = -1
 _READ_COMMITTED = 1
+_UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _NEWER_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
@@ -93,7 +94,11 @@ def _response(call: Call, request: FetchRequest, groups: list[list[_Target]]) ->
 
 
 def _refusal(index: int, error: ErrorCode, topic: Topic | None, leaders: set[int]) -> _PartitionAnswer:
-    answer = _PartitionAnswer(partition_index=index, error_code=error, high_watermark=-1, aborted_transactions=[], records=b"")
+    # Kafka sends null for what it finds out while it reads, and an empty list for what it knows before.
+    aborted: list[_PartitionAnswer.AbortedTransaction] | None = [] if error in _UNKNOWN else None
+    answer = _PartitionAnswer(
+        partition_index=index, error_code=error, high_watermark=-1, aborted_transactions=aborted, records=b""
+    )
     if error in _NEWER_LEADER and topic is not None:
         partition = topic.partitions[index]
         answer.current_leader = _PartitionAnswer.LeaderIdAndEpoch(

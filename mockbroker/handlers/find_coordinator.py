@@ -34,5 +34,7 @@ def _find(call: Call, key: str, key_type: int) -> _Coordinator:
     elif broker is None:
         error = ErrorCode.COORDINATOR_NOT_AVAILABLE
     if error or broker is None:
-        return _Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=error.text)
-    return _Coordinator(key=key, node_id=broker.id, host=broker.host, port=broker.port, error_message="NONE")
+        message = error.text if call.version < 4 else ""
+        return _Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=message)
+    message = "NONE" if call.version < 4 else ""  # Kafka's own inconsistency
+    return _Coordinator(key=key, node_id=broker.id, host=broker.host, port=broker.port, error_message=message)

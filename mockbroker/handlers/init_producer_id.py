@@ -18,5 +18,6 @@ def handle(call: Call, request: InitProducerIdRequest, now: float) -> Answer:
     if call.injected is not None:
         return InitProducerIdResponse(error_code=call.injected.error, producer_epoch=-1)
     if request.transactional_id is not None:
-        return InitProducerIdResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, producer_epoch=-1)
+        error = ErrorCode.UNSUPPORTED_VERSION if request.transactional_id else ErrorCode.INVALID_REQUEST
+        return InitProducerIdResponse(error_code=error, producer_epoch=-1)
     return InitProducerIdResponse(producer_id=call.cluster.next_producer_id(), producer_epoch=0)

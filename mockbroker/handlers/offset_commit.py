@@ -39,7 +39,8 @@ def _check(call: Call, request: OffsetCommitRequest) -> ErrorCode | None:
     """Why nothing can be committed. Version 0 kept offsets in ZooKeeper, which any broker reached."""
     if call.version > 0 and call.cluster.coordinator(request.group_id) is not call.broker:
         return ErrorCode.NOT_COORDINATOR
-    return call.cluster.groups.check_commit(request.group_id, request.member_id, request.generation_id_or_member_epoch)
+    error = call.cluster.groups.check_commit(request.group_id, request.generation_id_or_member_epoch)
+    return ErrorCode.ILLEGAL_GENERATION if error is ErrorCode.GROUP_ID_NOT_FOUND and call.version < 9 else error
 
 
 def _commit(call: Call, group_id: str, topic: Topic | ErrorCode, position: _Asked.Partition) -> ErrorCode:

@@ -21,6 +21,7 @@ REQUEST = ProduceRequest
 _Asked = ProduceRequest.TopicProduceData
 _TopicAnswer = ProduceResponse.TopicProduceResponse
 _PartitionAnswer = _TopicAnswer.PartitionProduceResponse
+_TELL_WHERE_THE_LOG_STARTS = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.INVALID_PRODUCER_EPOCH)  # KIP-360
 
 
 def handle(call: Call, request: ProduceRequest, now: float) -> Answer:
@@ -52,7 +53,8 @@ def _produce(
         _append(call, request, topic, data, answer, now)
     except BrokerError as refusal:
         answer.error_code = refusal.error
-        answer.error_message = str(refusal)
+        if refusal.error in _TELL_WHERE_THE_LOG_STARTS:
+            answer.log_start_offset = topic.partitions[data.index].log.start
     if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and call.version >= 10:  # KIP-951
         partition = topic.partitions[data.index]
         answer.current_leader = _PartitionAnswer.LeaderIdAndEpoch(

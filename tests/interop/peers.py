@@ -19,14 +19,14 @@ __all__ = ["PEERS", "Peer"]
 
 
 class Peer(NamedTuple):
-    """What a client does by itself, and what it cannot."""
+    """A client's two functions, and what it cannot send."""
 
     produce: Callable[[str, str, Sequence[Row], str], None]
     """(bootstrap, topic, rows, codec): write the rows to partition 0."""
     consume: Callable[[str, str, int], list[Row]]
     """(bootstrap, topic, count): the first rows of partition 0."""
-    null_headers: bool = True
-    """Whether it sends headers whose value is null."""
+    sends_nothing: bool = True
+    """Whether it sends records that have neither key nor value."""
 
 
 def confluent_produce(bootstrap: str, topic: str, rows: Sequence[Row], codec: str) -> None:
@@ -122,6 +122,6 @@ def row_of(record: Any) -> Row:
 
 PEERS = {
     "confluent-kafka": Peer(confluent_produce, confluent_consume),
-    "kafka-python": Peer(kafka_python_produce, kafka_python_consume),
-    "aiokafka": Peer(aiokafka_produce, aiokafka_consume),
+    "kafka-python": Peer(kafka_python_produce, kafka_python_consume, sends_nothing=False),
+    "aiokafka": Peer(aiokafka_produce, aiokafka_consume, sends_nothing=False),
 }

@@ -35,23 +35,19 @@ def peer(request: pytest.FixtureRequest) -> Peer:
     return PEERS[request.param]
 
 
-def rows_for(peer: Peer) -> list[Row]:
-    """Rows of every kind, and then so many that batches have more than one LZ4 block (trap 53)."""
-    rows = varied()
-    rows += [Row(value, str(number).encode(), HOUR_AGO + number) for number, value in enumerate(bulk(500_000))]
-    return rows if peer.null_headers else [row._replace(headers=tuple(h for h in row.headers if h[1] is not None)) for row in rows]
+# Of every kind, and then so many that batches have more than one LZ4 block (trap 53).
+ROWS = varied() + [Row(value, str(number).encode(), HOUR_AGO + number) for number, value in enumerate(bulk(500_000))]
 
 
 @by_codec
 def test_peer_reads_what_kafkawire_wrote(face: Face, bootstrap: str, peer: Peer, topic: str, codec: str) -> None:
-    rows = rows_for(peer)
     with face.producer(bootstrap_servers=bootstrap, compression_type=codec) as producer:
-        write(face, producer, topic, rows, partition=0)
-    assert peer.consume(bootstrap, topic, len(rows)) == rows
+        write(face, producer, topic, ROWS, partition=0)
+    assert peer.consume(bootstrap, topic, len(ROWS)) == ROWS
 
 
 @by_codec
 def test_kafkawire_reads_what_peer_wrote(face: Face, bootstrap: str, peer: Peer, topic: str, codec: str) -> None:
-    rows = rows_for(peer)
+    rows = [row for row in ROWS if peer.sends_nothing or (row.key, row.value) != (None, None)]
     peer.produce(bootstrap, topic, rows, codec)
     assert read(face, topic, bootstrap_servers=bootstrap) == rows

@@ -54,6 +54,7 @@ def test_offsets_out_of_range(offset):
     _, client = filled(batch(b"a"))
     answer = fetched(client.call(fetch_request(offset, max_wait_ms=1000), 12))
     assert (answer.error_code, answer.high_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
+    assert answer.aborted_transactions is None
     assert answer.records == b""
 
 

@@ -107,8 +107,9 @@ def test_refusals():
     assert commit(mock, client, 10, 1, topic="x") == ErrorCode.UNKNOWN_TOPIC_ID
     assert commit(mock, client, 9, 1, partition=1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert commit(mock, client, 9, 1, metadata="x" * 4097) == ErrorCode.OFFSET_METADATA_TOO_LARGE
-    assert commit(mock, client, 9, 1, generation_id_or_member_epoch=1, member_id="m") == ErrorCode.ILLEGAL_GENERATION
-    assert commit(mock, client, 9, 1) == 0
+    assert commit(mock, client, 8, 1, generation_id_or_member_epoch=1, member_id="m") == ErrorCode.ILLEGAL_GENERATION
+    assert commit(mock, client, 9, 1, generation_id_or_member_epoch=1, member_id="m") == ErrorCode.GROUP_ID_NOT_FOUND
+    assert commit(mock, client, 9, 1, member_id="m") == 0
     assert commit(mock, client, 9, 1, generation_id_or_member_epoch=1, member_id="m") == ErrorCode.UNKNOWN_MEMBER_ID
     assert committed(mock, client, 9, ("x", 0)) == [("x", 0, -1, -1, "", 0)]
     assert committed(mock, client, 10, ("x", 0))[0][5] == ErrorCode.UNKNOWN_TOPIC_ID

@@ -94,8 +94,8 @@ def control():
     ("data", "version", "error"),
     [
         (damaged(), 9, ErrorCode.CORRUPT_MESSAGE),
-        (batch(b"a")[:-3], 9, ErrorCode.CORRUPT_MESSAGE),
-        (b"", 9, ErrorCode.CORRUPT_MESSAGE),
+        (batch(b"a")[:-3], 9, ErrorCode.INVALID_RECORD),
+        (b"", 9, ErrorCode.INVALID_RECORD),
         (batch(b"a") + batch(b"b"), 9, ErrorCode.INVALID_RECORD),
         (encode_message_set(1, [(None, b"a", 1)]), 9, ErrorCode.INVALID_RECORD),
         (control(), 9, ErrorCode.INVALID_RECORD),
@@ -162,6 +162,7 @@ def test_acks_0_gets_no_answer_and_an_error_closes():
 def sequence(client, first, count=1, epoch=0):
     data = batch(*[b"v"] * count, producer_id=7, producer_epoch=epoch, base_sequence=first)
     answer = produced(client.call(produce_request(data), 9))
+    assert answer.log_start_offset == 0
     return ErrorCode.of(answer.error_code), answer.base_offset
 
 

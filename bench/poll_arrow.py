@@ -1,0 +1,34 @@
+"""poll_arrow() to a pyarrow.RecordBatch: from making the client to the last value in hand."""
+
+from __future__ import annotations
+
+from bench import poll
+from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic
+from bench.settings import consumer
+
+__all__ = ["ROWS", "kafkawire"]
+
+
+def kafkawire(job: Job) -> Sample:
+    from pyarrow import compute
+
+    from kafkawire import Consumer
+
+    watch = Stopwatch()
+    count = read = 0
+    with Consumer(**consumer("kafkawire", job)) as client:
+        client.assign([(job.topic, partition) for partition in range(job.partitions)])
+        while count < job.count:
+            batch = client.poll_arrow(timeout=1)
+            read += compute.sum(compute.binary_length(batch["value"])).as_py() or 0
+            count += batch.num_rows
+        return poll.finished(job, count, read, watch)
+
+
+def _row(size: int, count: int, goal: float, aim: float) -> Row:
+    peer = Contender("confluent-kafka", poll.confluent, "confluent_kafka", goal=goal, aim=aim)
+    title = f"poll_arrow(), {'100 B' if size == 100 else '1 kB'}"
+    return Row("poll_arrow", title, Job(count, size), [Contender("kafkawire", kafkawire, "pyarrow"), peer], Topic.FILLED)
+
+
+ROWS = [_row(100, 3_000_000, 2.5, 4), _row(1_000, 1_000_000, 1.0, 1.5)]

@@ -1,0 +1,73 @@
+"""A Spark batch read of a whole topic, local[2], into the noop sink and into an aggregate over the values.
+
+The session is started, and the topic read once, before the clock runs: neither the start of a JVM nor that of Spark's
+Python workers is what is compared. Each query makes fresh clients.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from bench import poll_arrow
+from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic
+from bench.settings import SPARK
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
+__all__ = ["ROWS"]
+
+
+def noop(job: Job) -> Sample:
+    def query(frame: DataFrame) -> int:
+        frame.write.format("noop").mode("overwrite").save()
+        return job.count
+
+    return _timed(job, query)
+
+
+def aggregate(job: Job) -> Sample:
+    def query(frame: DataFrame) -> int:
+        row = frame.selectExpr("count(*) as rows", "sum(length(value)) as bytes").first()
+        if row is None or row.bytes != row.rows * job.size:
+            raise ValueError(f"not {job.count} records of {job.size} bytes: {row}")
+        return int(row.rows)
+
+    return _timed(job, query)
+
+
+def _timed(job: Job, query: Callable[[DataFrame], int]) -> Sample:
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = SparkSession.builder.master("local[2]").appName("bench").config(map=SPARK).getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    frame = session.read.format("kafkawire").option("kafka.bootstrap.servers", job.bootstrap).option("subscribe", job.topic)
+    query(frame.load())
+    watch = Stopwatch()
+    return Sample(query(frame.load()), watch.read())
+
+
+def _rows(size: int, count: int) -> list[Row]:
+    job = Job(count, size)
+    of = "100 B" if size == 100 else "1 kB"
+    peer = Contender("poll_arrow()", poll_arrow.kafkawire, "pyarrow", goal=0.66)
+    return [
+        Row(
+            "spark_read", f"Spark read to noop, {of}", job, [Contender("kafkawire.spark", noop, "pyspark"), peer], Topic.FILLED
+        ),
+        Row(
+            "spark_read",
+            f"Spark read to an aggregate, {of}",
+            job,
+            [Contender("kafkawire.spark", aggregate, "pyspark"), peer],
+            Topic.FILLED,
+        ),
+    ]
+
+
+ROWS = [*_rows(100, 3_000_000), *_rows(1_000, 1_000_000)]
