@@ -34,7 +34,7 @@ __all__ = [
 REPOSITORY = Path(__file__).parent.parent
 POOL = 10_000
 """Different values and keys in a run; more than a batch of 1 MB holds of 100 bytes each."""
-QUICK_PART = 20
+QUICK_PART = 10
 """The part of a job, one in so many, that `--quick` does."""
 
 

@@ -23,15 +23,19 @@ README = REPOSITORY / "bench" / "README.md"
 BEGIN, END = "<!-- the last run -->\n", "<!-- end of the last run -->\n"
 HEADERS = ["number", "client", "runs", "median", "ratio", "goal", "aim"]
 PACKAGES = ["kafkawire", "confluent-kafka", "kafka-python", "aiokafka", "pyspark", "pyarrow", "numpy", "crc32c"]
+LOG_WIDTH = 150
+"""Characters of a line where there is no terminal."""
 
 Results = Sequence[tuple[Row, Sequence[Line]]]
 
 
-def shown(row: Row, figure: float) -> str:
-    """A figure with its unit."""
+def shown(row: Row, *figures: float) -> str:
+    """Figures with their unit, which the first one decides."""
     if row.rate:
-        return f"{figure / 1e6:.2f} M/s" if figure >= 1e6 else f"{figure / 1e3:.0f} k/s"
-    return f"{figure * 1e3:.1f} ms" if figure >= 1e-3 else f"{figure * 1e6:.0f} us"
+        digits, scale, unit = (2, 1e-6, "M/s") if figures[0] >= 1e6 else (0, 1e-3, "k/s")
+    else:
+        digits, scale, unit = (1, 1e3, "ms") if figures[0] >= 1e-3 else (0, 1e6, "us")
+    return " ".join([*(f"{figure * scale:.{digits}f}" for figure in figures), unit])
 
 
 def cells(results: Results) -> list[list[str]]:
@@ -49,12 +53,11 @@ def _line(row: Row, line: Line, *, first: bool) -> list[str]:
         name += f" ({line.contender.share:.0%} of the records)"
     if not line.figures:
         return [name, line.remark, "", "", "", ""]
-    runs = ", ".join(shown(row, figure) for figure in line.figures)
-    remark = f"; {line.remark}" if line.remark else ""
+    runs = shown(row, *line.figures) + (f"; {line.remark}" if line.remark else "")
     ratio = f"{line.ratio:.2f}x" if line.ratios else ""
     judged = line.median if first else line.ratio if line.ratios else None
     bounds = [_bound(row, bound, judged, first=first) for bound in (line.contender.goal, line.contender.aim)]
-    return [name, runs + remark, shown(row, line.median), ratio, *bounds]
+    return [name, runs, shown(row, line.median), ratio, *bounds]
 
 
 def _bound(row: Row, bound: float | None, judged: float | None, *, first: bool) -> str:
@@ -98,8 +101,9 @@ def print_table(results: Results) -> None:
 
     table = Table(*HEADERS)
     for row in cells(results):
-        table.add_row(*row, end_section=False)
-    Console().print(table)
+        table.add_row(*row)
+    console = Console()
+    console.print(table, width=None if console.is_terminal else LOG_WIDTH, no_wrap=not console.is_terminal, crop=False)
 
 
 def write(results: Results, measured: dict[str, str], path: Path = README) -> None:

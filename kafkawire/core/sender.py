@@ -37,6 +37,8 @@ FIRST_ZSTD = 7
 """Produce version from which brokers take zstd (trap 58)."""
 FIRST_V2 = 3
 """Produce version from which batches have format v2; v2 of the API carries magic 1, older ones magic 0."""
+BACKLOG_PAUSE = 0.01
+"""Seconds until a broker that reads too slowly is looked at again with acks=0, where no reply tells."""
 LAST_BY_NAME = 12
 """The last Produce version that names topics; later ones use their ids."""
 
@@ -241,6 +243,9 @@ class Sender:
                     due = min(due, link)
                     continue
                 node.link = link
+            if self._acks == 0 and node.link.link.backlog() > self._max_request:
+                due = min(due, now + BACKLOG_PAUSE)
+                continue
             links[node_id] = node.link
         return links, due
 

@@ -115,6 +115,10 @@ class Link(asyncio.BufferedProtocol):
         """See `net.base.Link.fail`."""
         self._net.on_loop(self._fail, error)
 
+    def backlog(self) -> int:
+        """See `net.base.Link.backlog`."""
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
+
     def close(self) -> None:
         """Take the link down."""
         self.fail(ConnectionLost("closed"))

@@ -75,6 +75,9 @@ class Link(Protocol):
         With `signal` None no reply is expected (Produce with acks=0) and the pending is done at once.
         """
 
+    def backlog(self) -> int:
+        """Bytes that were sent and wait for the socket. What bounds them is that requests await replies; acks=0 has none."""
+
     def fail(self, error: Exception) -> None:
         """Take the link down: every pending completes with `error`. Any thread, idempotent."""
 

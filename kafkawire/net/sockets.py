@@ -203,6 +203,10 @@ class Link:
         """Take the link down."""
         self.fail(ConnectionLost("closed"))
 
+    def backlog(self) -> int:
+        """See `net.base.Link.backlog`."""
+        return sum(map(len, list(self._outbox.parts)))
+
     @property
     def unsent(self) -> bool:
         """Whether bytes, or the bad news from the last write, wait for the leader."""

@@ -24,8 +24,8 @@ __all__ = ["BatchReader", "read_range"]
 
 POLL_SECONDS = 0.1
 """How soon the end of a range is noticed that ends in offsets without records."""
-BATCH_ROWS = 20_000
-"""Spark takes batches of a few MB quickest; one Fetch may bring many more rows than that."""
+BATCH_ROWS = 10_000
+"""Spark takes batches of this size, or of a few MB, quickest; one Fetch may bring many more rows."""
 
 
 class BatchReader(DataSourceReader):

@@ -56,10 +56,6 @@ class Kept(Generic[T]):
                 self._close(client)
             _freeze_once()
 
-    def close_all(self) -> None:
-        """Close what is kept."""
-        self._close_idle(time.monotonic())
-
     def _close_idle(self, last_use: float) -> None:
         for key in [key for key, (_, used) in self._idle.items() if used <= last_use]:
             self._forget(key)

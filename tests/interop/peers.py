@@ -15,7 +15,7 @@ from tests.requirements import peer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-__all__ = ["PEERS", "Peer"]
+__all__ = ["PEERS", "Peer", "kafka_python_consume"]
 
 
 class Peer(NamedTuple):
@@ -25,8 +25,7 @@ class Peer(NamedTuple):
     """(bootstrap, topic, rows, codec): write the rows to partition 0."""
     consume: Callable[[str, str, int], list[Row]]
     """(bootstrap, topic, count): the first rows of partition 0."""
-    sends_nothing: bool = True
-    """Whether it sends records that have neither key nor value."""
+    can_send: Callable[[Row], bool] = lambda _row: True
 
 
 def confluent_produce(bootstrap: str, topic: str, rows: Sequence[Row], codec: str) -> None:
@@ -80,9 +79,10 @@ def kafka_python_produce(bootstrap: str, topic: str, rows: Sequence[Row], codec:
             future.get(TIMEOUT)
 
 
-def kafka_python_consume(bootstrap: str, topic: str, count: int) -> list[Row]:
+def kafka_python_consume(bootstrap: str, topic: str, count: int, **options: Any) -> list[Row]:
     kafka = kafka_python()
-    with closing(kafka.KafkaConsumer(bootstrap_servers=bootstrap, consumer_timeout_ms=TIMEOUT * 1000)) as consumer:
+    options |= {"bootstrap_servers": bootstrap, "consumer_timeout_ms": TIMEOUT * 1000}
+    with closing(kafka.KafkaConsumer(**options)) as consumer:
         consumer.assign([kafka.TopicPartition(topic, 0)])
         consumer.seek_to_beginning()
         return [row_of(next(consumer)) for _ in range(count)]
@@ -120,8 +120,16 @@ def row_of(record: Any) -> Row:
     return Row(record.value, record.key, record.timestamp, tuple(record.headers))
 
 
+def has_key_or_value(row: Row) -> bool:
+    return (row.key, row.value) != (None, None)
+
+
+def has_key_or_value_and_whole_headers(row: Row) -> bool:
+    return has_key_or_value(row) and all(value is not None for _, value in row.headers)
+
+
 PEERS = {
     "confluent-kafka": Peer(confluent_produce, confluent_consume),
-    "kafka-python": Peer(kafka_python_produce, kafka_python_consume, sends_nothing=False),
-    "aiokafka": Peer(aiokafka_produce, aiokafka_consume, sends_nothing=False),
+    "kafka-python": Peer(kafka_python_produce, kafka_python_consume, has_key_or_value_and_whole_headers),
+    "aiokafka": Peer(aiokafka_produce, aiokafka_consume, has_key_or_value),
 }

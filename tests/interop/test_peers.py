@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker import MockCluster
-from tests.interop.peers import PEERS, Peer
-from tests.interop.rows import HOUR_AGO, Row, bulk, read, varied, write
+from tests.interop.peers import PEERS, Peer, kafka_python_consume
+from tests.interop.rows import HOUR_AGO, Row, bulk, plain, read, varied, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.interop.faces import Face
+    from tests.real.broker import RealKafka
 
 pytestmark = pytest.mark.filterwarnings("ignore:read_text is deprecated:DeprecationWarning")
 
@@ -48,6 +49,17 @@ def test_peer_reads_what_kafkawire_wrote(face: Face, bootstrap: str, peer: Peer,
 
 @by_codec
 def test_kafkawire_reads_what_peer_wrote(face: Face, bootstrap: str, peer: Peer, topic: str, codec: str) -> None:
-    rows = [row for row in ROWS if peer.sends_nothing or (row.key, row.value) != (None, None)]
+    rows = [row for row in ROWS if peer.can_send(row)]
     peer.produce(bootstrap, topic, rows, codec)
     assert read(face, topic, bootstrap_servers=bootstrap) == rows
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
+def test_peer_reads_what_kafkawire_wrote_to_the_oldest_broker(
+    face: Face, kafka_0822: RealKafka, topic: str, codec: str
+) -> None:
+    rows = plain(ROWS)
+    with face.producer(bootstrap_servers=kafka_0822.bootstrap, compression_type=codec) as producer:
+        write(face, producer, topic, rows)
+    assert kafka_python_consume(kafka_0822.bootstrap, topic, len(rows), api_version=(0, 8, 2)) == rows

@@ -192,6 +192,9 @@ class Link:
         for pending in self._peer.outstanding():
             pending.complete(None, error)
 
+    def backlog(self) -> int:
+        return 0
+
     def close(self) -> None:
         self.fail(ConnectionLost("closed"))
 

@@ -123,7 +123,7 @@ def test_min_partitions_split_ranges(cluster, load):
 def test_offsets_without_records_end_a_range(cluster, load):
     fill(cluster, "gaps", count=10)
     append_end_of_transaction(cluster, "gaps", 0)
-    assert load(subscribe="gaps").count() == 10
+    assert load(subscribe="gaps", **{"kafkaConsumer.pollTimeoutMs": 5000}).count() == 10
 
 
 def test_it_can_be_registered_too(spark, load, cluster):
