@@ -9,6 +9,7 @@ from kafkawire.errors import ConfigurationError
 from kafkawire.spark.offsets import EARLIEST, LATEST, Bound
 from kafkawire.spark.options import ReadOptions, WriteOptions
 
+FIRST, SECOND = TopicPartition("t", 0), TopicPartition("t", 1)
 SERVERS = {"kafka.bootstrap.servers": "broker:9092"}
 
 
@@ -70,8 +71,8 @@ def test_options_of_jvm_jobs_that_have_no_effect_here(name):
     ("starting", "expected"),
     [
         ({"startingOffsets": "Earliest"}, Bound("startingOffsets", EARLIEST)),
-        ({"startingOffsets": '{"t":{"0":23,"1":-2}}'}, Bound("startingOffsets", {("t", 0): 23, ("t", 1): -2})),
-        ({"startingOffsetsByTimestamp": '{"t":{"0":5}}'}, Bound("startingOffsetsByTimestamp", {("t", 0): 5}, is_time=True)),
+        ({"startingOffsets": '{"t":{"0":23,"1":-2}}'}, Bound("startingOffsets", {FIRST: 23, SECOND: -2})),
+        ({"startingOffsetsByTimestamp": '{"t":{"0":5}}'}, Bound("startingOffsetsByTimestamp", {FIRST: 5}, is_time=True)),
         ({"startingTimestamp": "7"}, Bound("startingTimestamp", 7, is_time=True)),
         (
             {"startingTimestamp": "7", "startingOffsetsByTimestamp": "{}", "startingOffsets": "latest"},

@@ -12,14 +12,15 @@ def kept():
     """A pool whose clients are their options and a number; `closed` has those that were closed."""
     from kafkawire.spark.worker import Kept
 
-    made, closed = [], []
+    made: list[dict] = []
+    closed: list[int] = []
 
     def make(options):
         made.append(options)
         return len(made)
 
     pool = Kept(make, closed.append)
-    return pool, made, closed
+    return pool, closed
 
 
 def borrow(pool, **options):
@@ -28,13 +29,13 @@ def borrow(pool, **options):
 
 
 def test_a_client_is_lent_again_for_the_same_options(kept):
-    pool, _, closed = kept
+    pool, closed = kept
     assert [borrow(pool, a=1), borrow(pool, a=1), borrow(pool, a=2), borrow(pool, a=1)] == [1, 1, 2, 1]
     assert closed == []
 
 
 def test_two_borrowers_never_share(kept):
-    pool, _, closed = kept
+    pool, closed = kept
     with pool.lend({}) as first, pool.lend({}) as second:
         assert first != second
     assert closed == [second]
@@ -42,7 +43,7 @@ def test_two_borrowers_never_share(kept):
 
 
 def test_a_client_that_saw_an_error_is_closed(kept):
-    pool, _, closed = kept
+    pool, closed = kept
     with pytest.raises(OSError, match="broken"), pool.lend({}):
         raise OSError("broken")
     assert closed == [1]
@@ -50,7 +51,7 @@ def test_a_client_that_saw_an_error_is_closed(kept):
 
 
 def test_a_reader_that_had_enough_leaves_its_client(kept):
-    pool, _, closed = kept
+    pool, closed = kept
 
     def rows():
         with pool.lend({}) as client:
@@ -66,7 +67,7 @@ def test_a_reader_that_had_enough_leaves_its_client(kept):
 def test_what_is_idle_for_long_is_closed(kept, monkeypatch):
     from kafkawire.spark import worker
 
-    pool, _, closed = kept
+    pool, closed = kept
     borrow(pool, a=1)
     monkeypatch.setattr(worker, "IDLE_SECONDS", 0.0)
     borrow(pool, a=2)
@@ -76,7 +77,7 @@ def test_what_is_idle_for_long_is_closed(kept, monkeypatch):
 def test_a_task_that_failed_before_gets_a_new_client(kept, monkeypatch):
     from kafkawire.spark import worker
 
-    pool, _, closed = kept
+    pool, closed = kept
     borrow(pool)
     monkeypatch.setattr(worker, "_is_retry", lambda: True)
     assert borrow(pool) == 2

@@ -79,15 +79,15 @@ def _run(report: Report, servers: str, connection: Connection, rows: int | None,
 
 def _summarize_with_spark(report: Report, servers: str, flights: str, summaries: str) -> list[Carrier]:
     """Read one topic, write to the other."""
-    with report.step("Start Spark"):
-        session = spark.start()
-    with report.step("Read and summarize them in Spark") as step:
-        carriers = spark.summarize(session, servers, flights)
-        step.messages = sum(carrier.flights for carrier in carriers)
-    with report.step("Write the summaries with Spark") as step:
-        spark.write(session, servers, summaries, carriers)
-        step.messages = len(carriers)
-    session.stop()  # after an error or Ctrl-C it ends with this process, which is sooner
+    with spark.run(servers, flights, summaries) as job:
+        with report.step("Start Spark"):
+            job.result()
+        with report.step("Read and summarize them in Spark") as step:
+            carriers = [Carrier(*values) for values in job.result()]
+            step.messages = sum(carrier.flights for carrier in carriers)
+        with report.step("Write the summaries with Spark") as step:
+            job.result()
+            step.messages = len(carriers)
     return carriers
 
 

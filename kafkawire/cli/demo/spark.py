@@ -1,7 +1,8 @@
-"""The demo's steps in Spark: read the flights with `format("kafkawire")`, summarize them, write the summaries."""
+"""The demo's part in Spark, seen from outside: whether it can run here, and how it is run and ended."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -9,43 +10,31 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, Any
 
-from kafkawire.cli.demo.data import COLUMNS, Carrier
+import click
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-__all__ = ["lacking", "start", "summarize", "write"]
+__all__ = ["SparkJob", "lacking", "run"]
 
 OLDEST_JAVA = 17
-SPARK_TYPES = {int: "int", str: "string"}
-SCHEMA = ", ".join(f"{name} {SPARK_TYPES[kind]}" for name, kind in COLUMNS.items())
-SETTINGS: dict[str, bool | float | int | str | None] = {
-    "spark.log.level": "ERROR",
-    "spark.ui.enabled": "false",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.host": "127.0.0.1",
-    "spark.sql.shuffle.partitions": "2",  # for 16 rows; the default is 200
-    "spark.python.unix.domain.socket.enabled": "true",  # quicker than the loopback interface
-}
+ADVICE = f"install Java {OLDEST_JAVA}+, and put it on the PATH or set JAVA_HOME"
 
 
 def lacking() -> str | None:
     """What is missing for Spark, and how to get it; None if it can run."""
     if find_spec("pyspark") is None:
-        return "PySpark is not installed: pip install 'kafkawire[spark]', and Java 17+"
+        return f"PySpark is not installed: pip install 'kafkawire[spark]', and {ADVICE}"
     java = _java()
     if java is None:
-        return "there is no Java: install Java 17+, and put it on the PATH or set JAVA_HOME"
-    shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603 - the user's own java
+        return f"there is no Java: {ADVICE}"
+    shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr  # noqa: S603 - the user's own
     version = re.search(r'version "(\d+)', shown)
     if version is None or int(version[1]) < OLDEST_JAVA:
-        return f"{java} is too old ({shown.partition(chr(10))[0]}): install Java 17+, and put it on the PATH or set JAVA_HOME"
+        return f"{java} is not Java {OLDEST_JAVA}: {ADVICE}"
     return None
 
 
@@ -55,50 +44,41 @@ def _java() -> str | None:
     return shutil.which(Path(home, "bin", "java") if home else "java")
 
 
-def start() -> SparkSession:
-    """A Spark session on two cores of this machine that leaves the terminal alone."""
-    from pyspark.sql import SparkSession
+class SparkJob:
+    """A running `kafkawire.cli.demo.spark_job`."""
 
-    # Workers would take the first python3 of the PATH, which need not be the one of this virtual environment.
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    with _stderr_in_file():
-        builder = SparkSession.builder.master("local[2]").appName("kafkawire demo").config(map=SETTINGS)
-        spark = builder.getOrCreate()
-    # PySpark's own handler would first ask the JVM to cancel, and log that the JVM did not answer.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    return spark
+    def __init__(self, results: IO[str], log: IO[str]) -> None:
+        self._results = results
+        self._log = log
+
+    def result(self) -> Any:
+        """Wait for the job's next step; returns what it reports. Raises ClickException with the job's log if it failed."""
+        line = self._results.readline()
+        if not line:
+            self._log.seek(0)
+            raise click.ClickException(f"Spark failed:\n{self._log.read()}")
+        return json.loads(line)
 
 
 @contextmanager
-def _stderr_in_file() -> Iterator[None]:
-    """Give the JVM that is started here a file for its notices, which no setting silences; show it if the start fails."""
-    sys.stderr.flush()
-    terminal = os.dup(2)
-    with tempfile.TemporaryFile() as file:
-        os.dup2(file.fileno(), 2)
+def run(*arguments: str) -> Iterator[SparkJob]:
+    """Run the job as long as the context; nothing of it is left afterwards.
+
+    It is a process of its own because PySpark, when it is interrupted while it starts the JVM, leaves one behind that never
+    ends. As a group of processes all of it gets the signal to end, and a Ctrl-C only through here. What Spark and the JVM
+    write to stderr, which no setting silences altogether, goes to a file.
+    """
+    command = [sys.executable, "-m", "kafkawire.cli.demo.spark_job", *arguments]
+    with (
+        tempfile.TemporaryFile("w+") as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, process_group=0) as process,  # noqa: S603 - ours
+    ):
+        assert process.stdout is not None  # noqa: S101 - it is a pipe
         try:
-            yield
-        except Exception:
-            file.seek(0)
-            os.write(terminal, file.read())
+            yield SparkJob(process.stdout, log)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
             raise
         finally:
-            os.dup2(terminal, 2)
-            os.close(terminal)
-
-
-def summarize(spark: SparkSession, servers: str, topic: str) -> list[Carrier]:
-    """Read all flights and count them by carrier."""
-    from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-
-    records = spark.read.format("kafkawire").option("kafka.bootstrap.servers", servers).option("subscribe", topic).load()
-    flights = records.select(F.from_json(records.value.cast("string"), SCHEMA).alias("flight")).select("flight.*")
-    carriers = flights.groupBy("carrier").agg(F.count("*").alias("flights"), F.avg("dep_delay").alias("mean_delay"))
-    return [Carrier(**row.asDict()) for row in carriers.collect()]
-
-
-def write(spark: SparkSession, servers: str, topic: str, carriers: Sequence[Carrier]) -> None:
-    """Write the summaries as JSON, keyed by carrier."""
-    frame = spark.createDataFrame(carriers, "carrier string, flights long, mean_delay double")
-    records = frame.selectExpr("carrier AS key", "to_json(struct(*), map('ignoreNullFields', 'false')) AS value")
-    records.write.format("kafkawire").option("kafka.bootstrap.servers", servers).option("topic", topic).mode("append").save()
+            process.stdout.read()  # ends when the last process that can write to it does, so the JVM too
