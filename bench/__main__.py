@@ -75,9 +75,7 @@ def _options() -> argparse.Namespace:
     names = sorted({row.name for row in ROWS})
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"which numbers, all if none is named: {', '.join(names)}")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each client (default 5)")
-    parser.add_argument(
-        "--quick", action="store_true", help="a tenth of the records: shows that it works, measures nothing"
-    )
+    parser.add_argument("--quick", action="store_true", help="a tenth of the records: shows that it works, measures nothing")
     parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="for one run (default 120)")
     parser.add_argument("--bootstrap", metavar="HOST:PORT", help="a broker of yours, in place of one started here")
     parser.add_argument("--write", action="store_true", help="put the tables into bench/README.md")

@@ -94,6 +94,10 @@ class Contender:
     def available(self) -> bool:
         return find_spec(self.module) is not None
 
+    def part_of(self, job: Job) -> Job:
+        """What it gets of a job."""
+        return replace(job, count=max(1, round(job.count * self.share)))
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -165,9 +169,8 @@ class Stopwatch:
 
 def measure(contender: Contender, job: Job, limit: float) -> Sample:
     """Run a contender in a process of its own. Raises Failure, also when it takes more than `limit` seconds."""
-    job = replace(job, count=max(1, int(job.count * contender.share)))
     target = f"{contender.run.__module__}:{contender.run.__qualname__}"
-    command = [sys.executable, "-m", "bench.child", target, json.dumps(asdict(job))]
+    command = [sys.executable, "-m", "bench.child", target, json.dumps(asdict(contender.part_of(job)))]
     # A session of its own, so that whatever it has started (Spark's JVM and workers) ends with it.
     process = subprocess.Popen(
         command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

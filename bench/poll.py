@@ -8,7 +8,10 @@ from typing import Any
 from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic
 from bench.settings import POLL_RECORDS, consumer
 
-__all__ = ["ROWS", "confluent", "finished"]
+__all__ = ["LARGE", "ROWS", "SMALL", "confluent", "finished"]
+
+SMALL, LARGE = Job(3_000_000, 100), Job(1_000_000, 1_000)
+"""All that read share the topics of these."""
 
 
 def kafkawire(job: Job) -> Sample:
@@ -105,29 +108,18 @@ def finished(job: Job, count: int, read: int, watch: Stopwatch) -> Sample:
     return Sample(count, seconds)
 
 
-def _rows(size: int, count: int, goal: float, aim: float) -> list[Row]:
-    job = Job(count, size)
-    of = "100 B" if size == 100 else "1 kB"
-    return [
-        Row(
-            "poll",
-            f"poll(), {of}",
-            job,
-            [
-                Contender("kafkawire", kafkawire),
-                Contender("confluent-kafka", confluent, "confluent_kafka", goal=goal, aim=aim),
-                Contender("kafka-python", kafka_python, "kafka", share=1 / 3, aim=5),
-            ],
-            Topic.FILLED,
-        ),
-        Row(
-            "poll_asyncio",
-            f"asyncio poll(), {of}",
-            job,
-            [Contender("kafkawire.aio", kafkawire_asyncio), Contender("aiokafka", aiokafka, "aiokafka", aim=1.0)],
-            Topic.FILLED,
-        ),
+def _poll(job: Job, goal: float, aim: float) -> Row:
+    contenders = [
+        Contender("kafkawire", kafkawire),
+        Contender("confluent-kafka", confluent, "confluent_kafka", goal=goal, aim=aim),
+        Contender("kafka-python", kafka_python, "kafka", share=1 / 3, aim=5),
     ]
+    return Row("poll", f"poll(), {job.size} B", job, contenders, Topic.FILLED)
 
 
-ROWS = [*_rows(100, 3_000_000, 1.0, 1.5), *_rows(1_000, 1_000_000, 0.7, 1.0)]
+def _poll_asyncio(job: Job) -> Row:
+    contenders = [Contender("kafkawire.aio", kafkawire_asyncio), Contender("aiokafka", aiokafka, "aiokafka", aim=1.0)]
+    return Row("poll_asyncio", f"asyncio poll(), {job.size} B", job, contenders, Topic.FILLED)
+
+
+ROWS = [_poll(SMALL, 1.0, 1.5), _poll(LARGE, 0.7, 1.0), _poll_asyncio(SMALL), _poll_asyncio(LARGE)]

@@ -25,10 +25,10 @@ def kafkawire(job: Job) -> Sample:
         return poll.finished(job, count, read, watch)
 
 
-def _row(size: int, count: int, goal: float, aim: float) -> Row:
+def _row(job: Job, goal: float, aim: float) -> Row:
     peer = Contender("confluent-kafka", poll.confluent, "confluent_kafka", goal=goal, aim=aim)
-    title = f"poll_arrow(), {'100 B' if size == 100 else '1 kB'}"
-    return Row("poll_arrow", title, Job(count, size), [Contender("kafkawire", kafkawire, "pyarrow"), peer], Topic.FILLED)
+    contenders = [Contender("kafkawire", kafkawire, "pyarrow"), peer]
+    return Row("poll_arrow", f"poll_arrow(), {job.size} B", job, contenders, Topic.FILLED)
 
 
-ROWS = [_row(100, 3_000_000, 2.5, 4), _row(1_000, 1_000_000, 1.0, 1.5)]
+ROWS = [_row(poll.SMALL, 2.5, 4), _row(poll.LARGE, 1.0, 1.5)]

@@ -7,6 +7,7 @@ import os
 import platform
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -21,7 +22,7 @@ __all__ = ["HEADERS", "Results", "cells", "conditions", "print_table", "shown", 
 
 README = REPOSITORY / "bench" / "README.md"
 BEGIN, END = "<!-- the last run -->\n", "<!-- end of the last run -->\n"
-HEADERS = ["number", "client", "runs", "median", "ratio", "goal", "aim"]
+HEADERS = ["number", "client", "times", "runs", "median", "ratio", "goal", "aim"]
 PACKAGES = ["kafkawire", "confluent-kafka", "kafka-python", "aiokafka", "pyspark", "pyarrow", "numpy", "crc32c"]
 LOG_WIDTH = 150
 """Characters of a line where there is no terminal."""
@@ -48,16 +49,14 @@ def cells(results: Results) -> list[list[str]]:
 
 
 def _line(row: Row, line: Line, *, first: bool) -> list[str]:
-    name = line.contender.name
-    if line.contender.share < 1:
-        name += f" ({line.contender.share:.0%} of the records)"
+    name = [line.contender.name, f"{line.contender.part_of(row.job).count:,}"]
     if not line.figures:
-        return [name, line.remark, "", "", "", ""]
+        return [*name, line.remark, "", "", "", ""]
     runs = shown(row, *line.figures) + (f"; {line.remark}" if line.remark else "")
     ratio = f"{line.ratio:.2f}x" if line.ratios else ""
     judged = line.median if first else line.ratio if line.ratios else None
     bounds = [_bound(row, bound, judged, first=first) for bound in (line.contender.goal, line.contender.aim)]
-    return [name, runs, shown(row, line.median), ratio, *bounds]
+    return [*name, runs, shown(row, line.median), ratio, *bounds]
 
 
 def _bound(row: Row, bound: float | None, judged: float | None, *, first: bool) -> str:
@@ -102,8 +101,7 @@ def print_table(results: Results) -> None:
     table = Table(*HEADERS)
     for row in cells(results):
         table.add_row(*row)
-    console = Console()
-    console.print(table, width=None if console.is_terminal else LOG_WIDTH, no_wrap=not console.is_terminal, crop=False)
+    Console(width=None if sys.stdout.isatty() else LOG_WIDTH).print(table)
 
 
 def write(results: Results, measured: dict[str, str], path: Path = README) -> None:

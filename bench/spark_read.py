@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bench import poll_arrow
 from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic
+from bench.poll import LARGE, SMALL
 from bench.settings import SPARK
 
 if TYPE_CHECKING:
@@ -52,22 +53,14 @@ def _timed(job: Job, query: Callable[[DataFrame], int]) -> Sample:
     return Sample(query(frame.load()), watch.read())
 
 
-def _rows(size: int, count: int) -> list[Row]:
-    job = Job(count, size)
-    of = "100 B" if size == 100 else "1 kB"
+def _row(title: str, run: Callable[[Job], Sample], job: Job) -> Row:
     peer = Contender("poll_arrow()", poll_arrow.kafkawire, "pyarrow", goal=0.66)
-    return [
-        Row(
-            "spark_read", f"Spark read to noop, {of}", job, [Contender("kafkawire.spark", noop, "pyspark"), peer], Topic.FILLED
-        ),
-        Row(
-            "spark_read",
-            f"Spark read to an aggregate, {of}",
-            job,
-            [Contender("kafkawire.spark", aggregate, "pyspark"), peer],
-            Topic.FILLED,
-        ),
-    ]
+    return Row("spark_read", f"{title}, {job.size} B", job, [Contender("kafkawire.spark", run, "pyspark"), peer], Topic.FILLED)
 
 
-ROWS = [*_rows(100, 3_000_000), *_rows(1_000, 1_000_000)]
+ROWS = [
+    _row("Spark read to noop", noop, SMALL),
+    _row("Spark read to an aggregate", aggregate, SMALL),
+    _row("Spark read to noop", noop, LARGE),
+    _row("Spark read to an aggregate", aggregate, LARGE),
+]

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Unpack
 
 from kafkawire.config import ConnectionOptions, connection_part
-from kafkawire.core.faces import ConnectionFace
+from kafkawire.core.faces import Closing, ConnectionFace
 from kafkawire.core.metadata import Broker, Partition
 from kafkawire.net.blocking import Net, run
 from kafkawire.protocol.schema import Request
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
 __all__ = ["Connection"]
 
 
-class Connection(ConnectionFace):
+class Connection(ConnectionFace, Closing):
     """A cluster, not a socket: lazy, thread-safe, shared by everything that is made with `connection=`.
 
     `servers` is host:port of some brokers, or the option bootstrap_servers says it; options are those of
@@ -68,12 +65,6 @@ class Connection(ConnectionFace):
         """Close all links. Idempotent; what uses this connection can do nothing afterwards."""
         self.client.close()
         self.net.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 def connect_for(connection: Connection | None, options: ConnectionOptions) -> tuple[Connection, bool]:

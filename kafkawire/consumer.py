@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from kafkawire.config import ConsumerOptions
 from kafkawire.connection import Connection, connect_for
-from kafkawire.core.faces import ConsumerFace, SomePartition, shared
+from kafkawire.core.faces import Closing, ConsumerFace, SomePartition, shared
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
 from kafkawire.message import Message, TopicPartition
 from kafkawire.net.blocking import run
 from kafkawire.protocol.records import no_rows
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import pyarrow as pa
 
 __all__ = ["Consumer"]
 
 
-class Consumer(ConsumerFace):
+class Consumer(ConsumerFace, Closing):
     """Reads partitions: all those of the topics given, or those that are assigned.
 
     One thread at a time; a second one gets ConcurrentUseError. Options are those of `ConsumerOptions`; with `connection`,
@@ -116,12 +114,6 @@ class Consumer(ConsumerFace):
         self._core.close()
         if self._own_connection:
             self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
     def _ends(self, partitions: Iterable[SomePartition], which: int, timeout: float | None) -> dict[TopicPartition, int]:
         asked = [TopicPartition(*tp) for tp in partitions]

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from kafkawire.config import ProducerOptions
 from kafkawire.connection import Connection, connect_for
 from kafkawire.core.batch import Batch, DeliveryCallback
 from kafkawire.core.deliveries import raise_failures, written_by
-from kafkawire.core.faces import BatchDeliveryFace, DeliveryFace, ProducerFace, shared
+from kafkawire.core.faces import BatchDeliveryFace, Closing, DeliveryFace, ProducerFace, shared
 from kafkawire.core.producer import wait_done
 from kafkawire.errors import KafkaError, TimedOut
 from kafkawire.message import Header, RecordMetadata
 from kafkawire.net.blocking import run
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import pyarrow as pa
 
 __all__ = ["BatchDelivery", "Delivery", "Producer"]
@@ -62,7 +60,7 @@ class BatchDelivery(BatchDeliveryFace):
         return written_by(self._runs)
 
 
-class Producer(ProducerFace):
+class Producer(ProducerFace, Closing):
     """Sends records; any thread may call it.
 
     Options are those of `ProducerOptions`; with `connection`, those of the connection are the connection's. Close it, or use
@@ -141,12 +139,6 @@ class Producer(ProducerFace):
         finally:
             if self._own_connection:
                 self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
 
 
 def _wait(batch: Batch, timeout: float | None) -> None:

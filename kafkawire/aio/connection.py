@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import Any, Unpack
 
 from kafkawire.config import ConnectionOptions, connection_part
-from kafkawire.core.faces import ConnectionFace
+from kafkawire.core.faces import AsyncClosing, ConnectionFace
 from kafkawire.core.metadata import Broker, Partition
 from kafkawire.net.aio import Net
 from kafkawire.protocol.schema import Request
 
-if TYPE_CHECKING:
-    from types import TracebackType
-
 __all__ = ["Connection"]
 
 
-class Connection(ConnectionFace):
+class Connection(ConnectionFace, AsyncClosing):
     """A cluster, not a socket: lazy, shared by everything on the same loop that is made with `connection=`."""
 
     def __init__(self, servers: str | Sequence[str] | None = None, /, **options: Unpack[ConnectionOptions]) -> None:
@@ -56,14 +53,6 @@ class Connection(ConnectionFace):
         """Close all links. Idempotent."""
         self.client.close()
         await self.net.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
 
 def connect_for(connection: Connection | None, options: ConnectionOptions) -> tuple[Connection, bool]:

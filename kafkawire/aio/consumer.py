@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ConsumerOptions
-from kafkawire.core.faces import ConsumerFace, SomePartition, shared
+from kafkawire.core.faces import AsyncClosing, ConsumerFace, SomePartition, shared
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
 from kafkawire.message import Message, TopicPartition
 from kafkawire.protocol.records import no_rows
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import pyarrow as pa
 
 __all__ = ["Consumer"]
@@ -25,7 +23,7 @@ YIELD_EVERY = 256
 """Records after which iteration lets others run: over records that are here it would never suspend."""
 
 
-class Consumer(ConsumerFace):
+class Consumer(ConsumerFace, AsyncClosing):
     """Reads partitions: all those of the topics given, or those that are assigned. One task at a time."""
 
     def __init__(self, *topics: str, connection: Connection | None = None, **options: Unpack[ConsumerOptions]) -> None:
@@ -106,14 +104,6 @@ class Consumer(ConsumerFace):
         self._core.close()
         if self._own_connection:
             await self._connection.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
     async def _poll(self, timeout: float, take: Callable[[], T]) -> T:
         with self._alone():

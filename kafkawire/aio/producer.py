@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ProducerOptions
 from kafkawire.core.batch import DeliveryCallback
 from kafkawire.core.deliveries import raise_failures, written_by
-from kafkawire.core.faces import BatchDeliveryFace, DeliveryFace, ProducerFace, shared
+from kafkawire.core.faces import AsyncClosing, BatchDeliveryFace, DeliveryFace, ProducerFace, shared
 from kafkawire.core.producer import wait_done
 from kafkawire.message import Header, RecordMetadata
 from kafkawire.net.base import NEVER
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import pyarrow as pa
 
 __all__ = ["BatchDelivery", "Delivery", "Producer"]
@@ -49,7 +47,7 @@ class BatchDelivery(BatchDeliveryFace):
         return written_by(self._runs)
 
 
-class Producer(ProducerFace):
+class Producer(ProducerFace, AsyncClosing):
     """Sends records from any task of one loop."""
 
     _handle = Delivery
@@ -112,11 +110,3 @@ class Producer(ProducerFace):
         finally:
             if self._own_connection:
                 await self._connection.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kafkawire.config import ConnectionOptions, ConsumerOptions, ProducerOptions, from_properties, resolve, resolve_shared
 from kafkawire.core.accumulator import Counts
@@ -17,9 +17,50 @@ from kafkawire.errors import ConcurrentUseError
 from kafkawire.message import TopicPartition
 from kafkawire.net.base import Net
 
-__all__ = ["BatchDeliveryFace", "ConnectionFace", "ConsumerFace", "DeliveryFace", "ProducerFace", "SomePartition"]
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = [
+    "AsyncClosing",
+    "BatchDeliveryFace",
+    "Closing",
+    "ConnectionFace",
+    "ConsumerFace",
+    "DeliveryFace",
+    "ProducerFace",
+    "SomePartition",
+    "shared",
+]
 
 SomePartition = TopicPartition | tuple[str, int]
+
+
+class Closing:
+    """What a `with` statement closes."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class AsyncClosing:
+    """What an `async with` statement closes."""
+
+    async def close(self) -> None:
+        raise NotImplementedError
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
 
 class ConnectionFace:

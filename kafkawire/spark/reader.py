@@ -60,7 +60,7 @@ def read_range(consumer: Consumer, wanted: OffsetRange, *, headers: bool, patien
     position, moved_at = wanted.start, time.monotonic()
     while position < wanted.end:
         batch = consumer.poll_arrow(timeout=POLL_SECONDS, max_records=BATCH_ROWS, headers=headers)
-        reached = consumer.position(wanted.tp)
+        reached = batch.column("offset")[-1].as_py() + 1 if batch.num_rows else position
         if reached > position:
             position, moved_at = reached, time.monotonic()
         elif time.monotonic() - moved_at >= patience:

@@ -55,7 +55,7 @@ def test_kafkawire_reads_what_peer_wrote(face: Face, bootstrap: str, peer: Peer,
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4"])
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy"])  # for LZ4 as it was then, kafka-python wants xxhash
 def test_peer_reads_what_kafkawire_wrote_to_the_oldest_broker(
     face: Face, kafka_0822: RealKafka, topic: str, codec: str
 ) -> None:

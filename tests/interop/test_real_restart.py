@@ -1,0 +1,109 @@
+"""A real broker goes away and comes back while records are sent and read: none that was accepted is lost without a word."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kafkawire.errors import DeliveryTimedOut
+from tests.interop.faces import TIMEOUT
+from tests.interop.rows import Row, messages, write
+from tests.real.broker import RealKafka
+from tests.real.releases import FetchError
+from tests.requirements import missing
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.interop.faces import Face
+
+pytestmark = pytest.mark.real
+
+PACE = 0.01
+"""Seconds between a few records: so few that a restart fills no buffer."""
+
+
+@pytest.fixture(scope="module")
+def own_broker() -> Iterator[RealKafka]:
+    """A broker that no other test relies on."""
+    try:
+        with RealKafka("4.3.1") as broker:
+            yield broker
+    except FetchError as error:
+        missing(str(error))
+
+
+def restart(broker: RealKafka) -> None:
+    broker.stop()
+    broker.start()
+
+
+def sent_during(action: Any, face: Face, producer: Any, topic: str) -> list[Any]:
+    """Send records, each with its number, until the action is over; returns their handles."""
+    handles: list[Any] = []
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(action)
+        while not running.done():
+            handles += [producer.send(topic, str(len(handles) + number).encode()) for number in range(10)]
+            counts = producer.counts()
+            assert counts.accepted == len(handles) == counts.acknowledged + counts.failed + counts.queued
+            face.meanwhile(lambda: wait([running], PACE) and None)
+        running.result()
+    return handles
+
+
+@pytest.mark.parametrize("options", [{}, {"enable_idempotence": False}], ids=["idempotent", "at-least-once"])
+def test_restart_loses_nothing(face: Face, own_broker: RealKafka, topic: str, options: dict[str, Any]) -> None:
+    bootstrap = own_broker.bootstrap
+    consumer = face.consumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest", allow_auto_create_topics=True)
+    with consumer, face.producer(bootstrap_servers=bootstrap, linger_ms=1, **options) as producer:
+        handles = sent_during(lambda: restart(own_broker), face, producer, topic)
+        producer.flush(timeout=TIMEOUT)
+        count = len(handles)
+        assert producer.counts() == (count, count, 0, 0)
+        written = [face.result(handle) for handle in handles]
+
+        end = consumer.end_offsets([(topic, 0)])[topic, 0]
+        found = {}
+        while len(found) < end:
+            polled = consumer.poll(timeout=TIMEOUT)
+            assert polled
+            found |= {message.offset: message.value for message in polled}
+    assert [found[at.offset] for at in written] == [str(number).encode() for number in range(count)]
+    if not options:
+        assert end == count
+
+
+def test_consumer_goes_on_after_a_restart(face: Face, own_broker: RealKafka, topic: str) -> None:
+    bootstrap = own_broker.bootstrap
+    with face.producer(bootstrap_servers=bootstrap) as producer:
+        face.result(producer.send_many(topic, [str(number).encode() for number in range(1000)]))
+        with face.consumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest") as consumer:
+            found = consumer.poll(timeout=TIMEOUT, max_records=300)
+            face.meanwhile(lambda: restart(own_broker))
+            face.result(producer.send_many(topic, [str(number).encode() for number in range(1000, 1500)]))
+            while len(found) < 1500:
+                polled = consumer.poll(timeout=TIMEOUT)
+                assert polled
+                found += polled
+    assert [message.offset for message in found] == list(range(1500))
+    assert [message.value for message in found] == [str(number).encode() for number in range(1500)]
+
+
+def test_what_is_given_up_is_counted_and_was_not_written(face: Face, own_broker: RealKafka, topic: str) -> None:
+    bootstrap = own_broker.bootstrap
+    with face.producer(bootstrap_servers=bootstrap, delivery_timeout_ms=5000) as producer:
+        before = write(face, producer, topic, [Row(b"before")] * 10)
+        face.meanwhile(own_broker.stop)
+        lost = [producer.send(topic, b"lost") for _ in range(10)]
+        for handle in lost:
+            with pytest.raises(DeliveryTimedOut, match=topic):
+                face.result(handle)
+        assert producer.counts() == (20, 10, 10, 0)
+        face.meanwhile(own_broker.start)
+        after = write(face, producer, topic, [Row(b"after")] * 10)
+        assert producer.counts() == (30, 20, 10, 0)
+    found = {message.offset: message.value for message in messages(face, topic, bootstrap_servers=bootstrap)}
+    assert found == {at.offset: b"before" for at in before} | {at.offset: b"after" for at in after}
