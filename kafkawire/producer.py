@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -26,14 +27,14 @@ class Delivery(DeliveryFace):
 
     __slots__ = ()
 
-    def result(self, timeout: float | None = None) -> RecordMetadata:
+    def result(self, *, timeout: float | None = None) -> RecordMetadata:
         """Wait until the record is acknowledged. Raises why it was not written, or TimedOut after `timeout` seconds."""
         batch, index = self
         if not batch.done:
             _wait(batch, timeout)
         return batch.outcome(index)
 
-    def exception(self, timeout: float | None = None) -> KafkaError | None:
+    def exception(self, *, timeout: float | None = None) -> KafkaError | None:
         """Wait as `result`; returns why the record was not written, None if it was."""
         batch, index = self
         if not batch.done:
@@ -48,14 +49,15 @@ class Delivery(DeliveryFace):
 class BatchDelivery(BatchDeliveryFace):
     """What becomes of the records of one `send_many` or `send_arrow`."""
 
-    def result(self, timeout: float | None = None) -> list[RecordMetadata]:
+    def result(self, *, timeout: float | None = None) -> list[RecordMetadata]:
         """Wait until all are acknowledged; where each was written, in the order of the call.
 
         Raises DeliveryError with the errors by index if some were not written, TimedOut after `timeout` seconds.
         """
+        started = time.monotonic()
         for batch, _, _ in self._runs:
             if not batch.done:
-                _wait(batch, timeout)
+                _wait(batch, None if timeout is None else timeout - (time.monotonic() - started))
         raise_failures(self._runs)
         return written_by(self._runs)
 
@@ -145,4 +147,4 @@ def _wait(batch: Batch, timeout: float | None) -> None:
     accumulator = batch.queue.accumulator
     deadline = float("inf") if timeout is None else accumulator.net.now() + timeout
     if not run(wait_done(accumulator, batch, deadline)):
-        raise TimedOut(f"not acknowledged in {timeout} s; the record is still queued")
+        raise TimedOut("not acknowledged in the time given; the record is still queued")

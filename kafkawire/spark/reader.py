@@ -60,7 +60,7 @@ def read_range(consumer: Consumer, wanted: OffsetRange, *, headers: bool, patien
     position, moved_at = wanted.start, time.monotonic()
     while position < wanted.end:
         batch = consumer.poll_arrow(timeout=POLL_SECONDS, max_records=BATCH_ROWS, headers=headers)
-        reached = batch.column("offset")[-1].as_py() + 1 if batch.num_rows else position
+        reached = consumer.position(wanted.tp)
         if reached > position:
             position, moved_at = reached, time.monotonic()
         elif time.monotonic() - moved_at >= patience:
@@ -69,7 +69,7 @@ def read_range(consumer: Consumer, wanted: OffsetRange, *, headers: bool, patien
                 f" in {patience:g} s; see the broker, or raise kafkaConsumer.pollTimeoutMs"
             )
         if batch.num_rows:
-            yield batch if reached <= wanted.end else _before(batch, wanted.end)
+            yield batch
 
 
 def _before(batch: pa.RecordBatch, end: int) -> pa.RecordBatch:
