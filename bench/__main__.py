@@ -4,60 +4,63 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 
 from bench import poll, poll_arrow, rtt, send, send_keyed, send_many, spark_read, startup
 from bench.cluster import PARTITIONS, Topics, running
+from bench.conditions import conditions
 from bench.harness import Contender, Failure, Line, Row, Topic, measure
-from bench.report import conditions, print_table, shown, write
+from bench.report import print_table, shown, write
+from tests.real.jvm import StartError
+from tests.real.releases import FetchError
 
 ROWS = [row for module in (send, send_keyed, send_many, poll, poll_arrow, spark_read, rtt, startup) for row in module.ROWS]
+
+WORTH_WRITING = 5
+"""Rounds whose median may be shown to others."""
 
 
 def main() -> None:
     options = _options()
-    rows = [row for row in ROWS if not options.names or row.name in options.names]
-    measured = conditions()
+    named = [row for row in ROWS if not options.names or row.name in options.names]
+    rows = [row.shortened() for row in named] if options.quick else named
+    measured = conditions(options.bootstrap)
     for name, value in measured.items():
         print(f"{name}: {value}")
-    results: list[tuple[Row, Sequence[Line]]] = []
-    with running(options.bootstrap) as bootstrap, closing(Topics(bootstrap)) as topics:
-        for row in rows:
-            chosen = row.shortened() if options.quick else row
-            results.append((chosen, compare(chosen, topics, options.rounds, options.limit)))
+    try:
+        with running(options.bootstrap) as bootstrap, closing(Topics(bootstrap)) as topics:
+            results = [(row, compare(row, topics, options.rounds, options.limit)) for row in rows]
+    except (FetchError, StartError) as error:
+        sys.exit(f"no broker to measure against: {error}\nOne of yours will do: --bootstrap host:port")
     print_table(results)
     if options.write:
         write(results, measured)
-    sys.exit(any(not line.figures for _, lines in results for line in lines))
+    sys.exit(any(line.failed for _, lines in results for line in lines))
 
 
 def compare(row: Row, topics: Topics, rounds: int, limit: float) -> list[Line]:
-    """Run the contenders of a row by turns, in alternating order; a failure ends the runs of that contender."""
+    """Run the contenders of a row by turns, in alternating order; a failure ends the runs of that contender.
+
+    One more round comes first and does not count: it warms up the broker and the page cache.
+    """
     print(f"\n{row.title}, {row.job.count:,} {'records' if row.rate else 'times'}", flush=True)
     lines = [Line(contender) for contender in row.contenders]
     for line in lines:
         if not line.contender.available():
             line.remark = "missing: not installed"
-    for number in range(rounds):
-        figures: dict[str, float] = {}
-        for line in lines if number % 2 == 0 else reversed(lines):
-            if line.remark:
-                continue
+    for number in range(rounds + 1):
+        running_lines = [line for line in (lines if number % 2 else reversed(lines)) if not line.remark]
+        for line in running_lines:
             try:
                 figure = _run(row, line.contender, topics, limit)
             except Failure as failure:
-                line.remark = str(failure)
+                line.remark, line.failed = str(failure), True
                 print(f"  {line.contender.name}: {failure}", flush=True)
                 continue
-            print(f"  {line.contender.name}: {shown(row, figure)}", flush=True)
-            line.figures.append(figure)
-            figures[line.contender.name] = figure
-        ours = figures.get(lines[0].contender.name)
-        for line in lines[1:]:
-            if ours is not None and line.contender.name in figures:
-                line.ratios.append(ours / figures[line.contender.name])
+            print(f"  {line.contender.name}: {shown(row, figure)}{'' if number else ' (does not count)'}", flush=True)
+            if number:
+                line.figures.append(figure)
     return lines
 
 
@@ -85,6 +88,8 @@ def _options() -> argparse.Namespace:
         parser.error(f"no such number: {', '.join(unknown)} (there are {', '.join(names)})")
     if options.rounds < 1:
         parser.error("--rounds has to be 1 at least")
+    if options.write and (options.names or options.quick or options.rounds < WORTH_WRITING):
+        parser.error(f"--write wants all numbers, in full, in {WORTH_WRITING} rounds at least")
     return options
 
 

@@ -1,4 +1,7 @@
-"""One run of one contender: `python -m bench.child module:function job`, which prints what it measured as its last line."""
+"""One run of one contender: `python -m bench.child module:function job`.
+
+Its last line of output is JSON: what is in a Sample, or the error as a text.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,12 @@ from bench.harness import Job
 def main() -> None:
     target, job = sys.argv[1:]
     module, function = target.split(":")
-    sample = getattr(import_module(module), function)(Job(**json.loads(job)))
+    try:
+        sample = getattr(import_module(module), function)(Job(**json.loads(job)))
+    except Exception as error:
+        # What comes last on the standard error may be Spark's.
+        print(json.dumps(f"{type(error).__name__}: {error}".splitlines()[0]), flush=True)
+        raise
     print(json.dumps(sample), flush=True)
 
 

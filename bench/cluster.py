@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from bench.harness import Failure, Job, Topic, values_of
 from bench.settings import ROWS_PER_CALL, producer
 from kafkawire import Connection, Consumer, Producer
-from kafkawire.errors import broker_error
+from kafkawire.errors import UnknownTopicError, broker_error
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from kafkawire.protocol.messages.delete_topics import DeleteTopicsRequest
 from tests.real.broker import RealKafka
@@ -20,6 +21,7 @@ __all__ = ["BROKER", "PARTITIONS", "Topics", "running"]
 
 BROKER = "4.3.1"
 PARTITIONS = 4
+TIMEOUT = 30
 WARM_UP_RECORDS = 1
 """Producers send one before the clock runs: metadata and connections are not what is measured."""
 
@@ -87,12 +89,25 @@ class Topics:
         (result,) = self._connection.request(CreateTopicsRequest(topics=[topic]), broker=self._controller()).topics
         if result.error_code:
             raise broker_error(result.error_code, f"creating topic {name}")
-        self._count(name)  # every partition has a leader that answers
+        self._wait_until_known(name)
         return name
+
+    def _wait_until_known(self, topic: str) -> None:
+        """A KRaft controller answers before the brokers know of the topic."""
+        deadline = time.monotonic() + TIMEOUT
+        while True:
+            try:
+                self._count(topic)
+            except UnknownTopicError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     def _delete(self, topic: str) -> None:
         state = DeleteTopicsRequest.DeleteTopicState(name=topic)
-        request = DeleteTopicsRequest(topics=[state], topic_names=[topic], timeout_ms=30_000)
+        request = DeleteTopicsRequest(topics=[state], topic_names=[topic], timeout_ms=TIMEOUT * 1000)
         self._connection.request(request, broker=self._controller())
 
     def _controller(self) -> int | None:

@@ -126,20 +126,22 @@ class Failure(Exception):
 
 @dataclass(slots=True)
 class Line:
-    """A contender's figures in a row, one a round, and how the row's first contender compares: a ratio for each round."""
+    """A contender's figures in a row, one a round."""
 
     contender: Contender
     figures: list[float] = field(default_factory=list)
-    ratios: list[float] = field(default_factory=list)
     remark: str = ""
+    """Why there are no more figures."""
+    failed: bool = False
 
     @property
     def median(self) -> float:
         return statistics.median(self.figures)
 
-    @property
-    def ratio(self) -> float:
-        return statistics.median(self.ratios)
+    def ratio_of(self, first: Line) -> float | None:
+        """How the row's first contender compares: the median of its ratios to this one in each round that both finished."""
+        ratios = [ours / theirs for ours, theirs in zip(first.figures, self.figures, strict=False)]
+        return statistics.median(ratios) if ratios else None
 
 
 def values_of(job: Job) -> list[bytes]:
@@ -182,7 +184,8 @@ def measure(contender: Contender, job: Job, limit: float) -> Sample:
     finally:
         _end_session(process)
     if process.returncode != 0:
-        raise Failure(f"failed: {errors.strip().splitlines()[-1] if errors.strip() else process.returncode}")
+        print(errors, file=sys.stderr)
+        raise Failure(f"failed: {json.loads(output.splitlines()[-1]) if output else process.returncode}")
     return Sample(*json.loads(output.splitlines()[-1]))
 
 

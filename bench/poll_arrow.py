@@ -10,10 +10,13 @@ __all__ = ["ROWS", "kafkawire"]
 
 
 def kafkawire(job: Job) -> Sample:
+    import pyarrow as pa
     from pyarrow import compute
 
     from kafkawire import Consumer
 
+    poll.load_what_decodes()
+    pa.scalar(0)  # imports pandas, where it is installed, the first time
     watch = Stopwatch()
     count = read = 0
     with Consumer(**consumer("kafkawire", job)) as client:

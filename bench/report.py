@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
-import re
-import subprocess
 import sys
-import time
-from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
-from pathlib import Path
 
-from bench.cluster import BROKER, PARTITIONS
 from bench.harness import REPOSITORY, Line, Row
 from bench.settings import CONSUMERS, POLL_RECORDS, PRODUCERS, ROWS_PER_CALL, SPARK
 
-__all__ = ["HEADERS", "Results", "cells", "conditions", "print_table", "shown", "write"]
+__all__ = ["Results", "print_table", "shown", "write"]
 
 README = REPOSITORY / "bench" / "README.md"
 BEGIN, END = "<!-- the last run -->\n", "<!-- end of the last run -->\n"
 HEADERS = ["number", "client", "times", "runs", "median", "ratio", "goal", "aim"]
-PACKAGES = ["kafkawire", "confluent-kafka", "kafka-python", "aiokafka", "pyspark", "pyarrow", "numpy", "crc32c"]
 LOG_WIDTH = 150
 """Characters of a line where there is no terminal."""
 
@@ -41,44 +33,38 @@ def shown(row: Row, *figures: float) -> str:
 
 def cells(results: Results) -> list[list[str]]:
     """The rows of the table, a line for each contender."""
-    return [
-        [row.title if line is lines[0] else "", *_line(row, line, first=line is lines[0])]
-        for row, lines in results
-        for line in lines
-    ]
+    return [[row.title if line is lines[0] else "", *_line(row, line, lines[0])] for row, lines in results for line in lines]
 
 
-def _line(row: Row, line: Line, *, first: bool) -> list[str]:
+def _line(row: Row, line: Line, first: Line) -> list[str]:
     name = [line.contender.name, f"{line.contender.part_of(row.job).count:,}"]
     if not line.figures:
         return [*name, line.remark, "", "", "", ""]
     runs = shown(row, *line.figures) + (f"; {line.remark}" if line.remark else "")
-    ratio = f"{line.ratio:.2f}x" if line.ratios else ""
-    judged = line.median if first else line.ratio if line.ratios else None
-    bounds = [_bound(row, bound, judged, first=first) for bound in (line.contender.goal, line.contender.aim)]
-    return [*name, runs, shown(row, line.median), ratio, *bounds]
+    if line is first:
+        reached: float | None = line.median
+        text: Callable[[float], str] = partial(shown, row)
+    else:
+        reached = line.ratio_of(first)
+        text = _times
+    ratio = "" if line is first or reached is None else text(reached)
+    wanted = (_wanted(reached, bound, text, more=row.rate) for bound in (line.contender.goal, line.contender.aim))
+    return [*name, runs, shown(row, line.median), ratio, *wanted]
 
 
-def _bound(row: Row, bound: float | None, judged: float | None, *, first: bool) -> str:
+def _times(ratio: float) -> str:
+    return f"{ratio:.2f}x"
+
+
+def _wanted(reached: float | None, bound: float | None, text: Callable[[float], str], *, more: bool) -> str:
     """What is wanted, and whether it is so."""
     if bound is None:
         return ""
-    text = ("≥ " if row.rate else "≤ ") + (shown(row, bound) if first else f"{bound:g}x")
-    if judged is None:
-        return text
-    return f"{text} {'yes' if (judged >= bound if row.rate else judged <= bound) else 'NO'}"
-
-
-def conditions() -> dict[str, str]:
-    """Where and with what it was measured."""
-    return {
-        "date": time.strftime("%Y-%m-%d %H:%M %Z"),
-        "machine": f"{os.cpu_count()} cores, {_cpu()}, {platform.system()} {platform.release()}",
-        "load before": f"{os.getloadavg()[0]:.1f}",
-        "Python": platform.python_version(),
-        "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES) + _librdkafka(),
-        "broker": f"Apache Kafka {BROKER}, {PARTITIONS} partitions, replication 1; {_java()}",
-    }
+    if reached is None:
+        verdict = ""
+    else:
+        verdict = " yes" if (reached >= bound if more else reached <= bound) else " NO"
+    return f"{'≥' if more else '≤'} {text(bound)}{verdict}"
 
 
 def settings() -> dict[str, str]:
@@ -104,7 +90,7 @@ def print_table(results: Results) -> None:
     Console(width=None if sys.stdout.isatty() else LOG_WIDTH).print(table)
 
 
-def write(results: Results, measured: dict[str, str], path: Path = README) -> None:
+def write(results: Results, measured: dict[str, str]) -> None:
     """Put a run in the place of the last one in README.md."""
     facts = [f"- {name}: {value}" for name, value in measured.items()]
     told = [f"| {name} | `{value}` |" for name, value in settings().items()]
@@ -116,40 +102,13 @@ def write(results: Results, measured: dict[str, str], path: Path = README) -> No
         "|---" * len(HEADERS) + "|",
         *table,
         "",
-        "Settings:",
+        "Settings, with acks=1 and without idempotence unless the number says otherwise; the rest is each client's default:",
         "",
         "| client | settings |",
         "|---|---|",
         *told,
         "",
     ]
-    before, _, rest = path.read_text().partition(BEGIN)
+    before, _, rest = README.read_text().partition(BEGIN)
     after = rest.partition(END)[2]
-    path.write_text(before + BEGIN + "\n".join(parts) + END + after)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "missing"
-
-
-def _librdkafka() -> str:
-    if find_spec("confluent_kafka") is None:
-        return ""
-    from confluent_kafka import libversion
-
-    return f", librdkafka {libversion()[0]}"
-
-
-def _cpu() -> str:
-    information = Path("/proc/cpuinfo")
-    text = information.read_text() if information.exists() else ""
-    found = re.search(r"model name\s*: (.*)", text)
-    return found[1] if found else platform.processor() or platform.machine()
-
-
-def _java() -> str:
-    """The first line of `java -version`, which it writes to its standard error."""
-    return subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr.splitlines()[0]
+    README.write_text(before + BEGIN + "\n".join(parts) + END + after)

@@ -31,7 +31,7 @@ def confluent_lists(job: Job) -> Sample:
 
     client = Producer(producer("confluent-kafka", job))
     slices = _slices(job, lambda values: [{"value": value} for value in values])
-    client.produce(job.topic, slices[0][0]["value"])
+    client.produce(job.topic, bytes(job.size))
     client.flush()
     watch = Stopwatch()
     for messages in slices:
@@ -46,7 +46,7 @@ def _kafkawire(job: Job, method: str, make: Callable[[Sequence[bytes]], object])
     slices = _slices(job, make)
     with Producer(**producer("kafkawire", job)) as client:
         send_slice = getattr(client, method)
-        client.send(job.topic, values_of(Job(1, job.size))[0])
+        client.send(job.topic, bytes(job.size))
         client.flush()
         watch = Stopwatch()
         for each in slices:

@@ -24,7 +24,7 @@ PRODUCERS: dict[str, dict[str, Any]] = {
         "queue.buffering.max.kbytes": 2_000_000,
     },
     "kafka-python": {"linger_ms": 5, "batch_size": 1_000_000},
-    "aiokafka": {"linger_ms": 5, "max_batch_size": 1_000_000},
+    "aiokafka": {"linger_ms": 5, "max_batch_size": 262_144},  # quicker than with 16 kB and with 1 MB
 }
 
 CONSUMERS: dict[str, dict[str, Any]] = {
@@ -39,19 +39,16 @@ CONSUMERS: dict[str, dict[str, Any]] = {
         "queued.max.messages.kbytes": 400_000,
         "fetch.wait.max.ms": 50,
     },
+    # These two are no quicker with larger fetches than their 50 MB, 1 MB a partition.
     "kafka-python": {
         "group_id": None,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
-        "fetch_max_bytes": 50_000_000,
-        "max_partition_fetch_bytes": 10_000_000,
     },
     "aiokafka": {
         "group_id": None,
         "auto_offset_reset": "earliest",
         "enable_auto_commit": False,
-        "fetch_max_bytes": 50_000_000,
-        "max_partition_fetch_bytes": 10_000_000,
     },
 }
 

@@ -80,7 +80,8 @@ class Accumulator:
         self._active: dict[PartitionQueue, None] = {}
         self._incomplete: dict[Batch, None] = {}
         self._free = options["buffer_memory"]
-        self._budget = options["buffer_memory"]
+        self.freed = 0
+        """How often room has become free."""
         self._room_waiters: dict[Signal, None] = {}
         self._flushing = 0
         self._closed: KafkaError | None = None
@@ -148,7 +149,7 @@ class Accumulator:
                 room = batch.room - size
                 if room >= 0:
                     break
-                found = self._with_room(topic, queues, queue, batch, size)
+                found = self._with_room(topic, queues, queue, size, key is None and partition is None)
                 if found is None:
                     return None
                 batch = found
@@ -177,7 +178,7 @@ class Accumulator:
             queue = queues.sticky if partition is None else queues.choose(topic, None, partition)
             batch = queue.open
             while batch.room < columns.size(start):
-                found = self._with_room(topic, queues, queue, batch, columns.size(start))
+                found = self._with_room(topic, queues, queue, columns.size(start), partition is None)
                 if found is None:
                     return None
                 batch = found
@@ -223,10 +224,10 @@ class Accumulator:
             if known is not None and partitions > known.count:
                 known.grow(self, name, partitions)
 
-    def wait_for_room(self, signal: Signal) -> bool:
-        """True if there is room; otherwise the signal will be set when there may be."""
+    def wait_for_room(self, signal: Signal, seen: int) -> bool:
+        """True if room has become free since `freed` was `seen`; otherwise the signal will be set when some does."""
         with self._lock:
-            if self._free >= GRANT or self._closed is not None or not self._incomplete:
+            if self.freed != seen or self._closed is not None or not self._incomplete:
                 return True
             self._room_waiters[signal] = None
             self._wake()
@@ -390,38 +391,46 @@ class Accumulator:
                 raise not_bytes(name, part)
         return encode_record(batch.count, delta, key, value, headers)
 
-    def _with_room(self, topic: str, queues: TopicQueue, queue: PartitionQueue, batch: Batch, size: int) -> Batch | None:
-        """The open batch that has room for `size` more bytes, which may be a new one or one with a larger grant."""
+    def _with_room(self, topic: str, queues: TopicQueue, queue: PartitionQueue, size: int, anywhere: bool) -> Batch | None:
+        """The open batch that has room for `size` more bytes, which may be a new one or one with a larger grant.
+
+        It is of another partition if the record may go `anywhere` and the batch of `queue` was full.
+        """
         if size > self._max_record:
             raise MessageTooLargeError(
                 ErrorCode.MESSAGE_TOO_LARGE,
                 f"a record of {size} bytes for topic {topic!r}: max_request_size is {self._max_record} bytes",
             )
-        if batch is not CLOSED and batch.granted - batch.room + size > self._batch_size and batch.count:
+        batch = queue.open
+        while batch.count and batch.granted - batch.room + size > self._batch_size:
             self._roll(queue)
-            if queue is queues.sticky:
-                queues.move_on(queue)
+            queues.move_on(queue)
+            if anywhere and queues.custom is None:
                 queue = queues.sticky
             batch = queue.open
-        need = max(size - max(batch.room, 0), min(GRANT, self._batch_size))
-        if need > self._free and (self._free < self._budget or self._incomplete):
+        granted, room = (0, 0) if batch is CLOSED else (batch.granted, batch.room)
+        need = max(size - room, min(GRANT, self._batch_size - granted))
+        if need > self._free:
+            need = size - room
+        if need > self._free and self._incomplete:
             return None
+        if batch is CLOSED:
+            return self._open(queue, need)
         self._free -= need
-        if batch is not CLOSED:
-            batch.granted += need
-            batch.room += need
-            return batch
-        return self._open(queue, need)
+        batch.granted += need
+        batch.room += need
+        return batch
 
     def _open(self, queue: PartitionQueue, granted: int) -> Batch:
         now = self._now()
         self._numbers += 1
         batch = Batch(queue, self._numbers, self._wall(), now + self._linger, now + self._patience, granted)
+        if batch.due < self._wake_at:
+            self._wake()  # before the stores, which an interrupt must not part from it; the sender needs the lock to see them
+        self._free -= granted
         queue.open = batch
         self._active[queue] = None
         self._incomplete[batch] = None
-        if batch.due < self._wake_at:
-            self._wake()
         return batch
 
     def _roll(self, queue: PartitionQueue) -> None:
@@ -436,8 +445,8 @@ class Accumulator:
             self._wake()
 
     def _wake(self) -> None:
-        self._wake_at = -NEVER
         self.signal.set()
+        self._wake_at = -NEVER
 
     def _call_back(self, batch: Batch, index: int, callback: DeliveryCallback) -> None:
         if batch.callbacks is None:
@@ -494,6 +503,7 @@ class Accumulator:
         else:
             self._failed += batch.count
         self._free += batch.granted
+        self.freed += 1
         self._incomplete.pop(batch, None)
         batch.parts, batch.wire = [], None
         signals = self._take_room_waiters()

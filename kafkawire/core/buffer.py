@@ -6,7 +6,7 @@ handing out or adding records is one store that replaces it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +15,6 @@ from kafkawire.message import Message
 from kafkawire.protocol.records import RecordBatch, RecordColumns, decode_columns, messages
 
 __all__ = ["Buffer", "Segment"]
-
-Decoder = Callable[[list[Message]], list[Message]]
 
 
 class Segment:
@@ -33,6 +31,18 @@ class Segment:
         self._batches = batches
         self._columns: RecordColumns | None = None
         self._messages: list[Message] | None = None
+
+    @property
+    def batches(self) -> int:
+        """How many batches it has."""
+        return len(self._batches)
+
+    def divided(self) -> Iterator[Segment]:
+        """A segment for each batch, to find the one that is damaged."""
+        start = self.start
+        for batch in self._batches:
+            yield Segment(self.state, start, [batch])
+            start = batch.next_offset
 
     @property
     def stale(self) -> bool:
@@ -73,8 +83,8 @@ class Buffer:
     row: int = 0
     last_applied: Any = None
     """The request whose answer was added last: an interrupted caller must not add it again."""
-    ends: dict[PartitionState, int] = field(default_factory=dict)
-    """Where the next fetch of a partition starts that has segments here."""
+    last: dict[PartitionState, Segment] = field(default_factory=dict)
+    """The last segment of each partition."""
 
     def add(self, segments: Iterable[Segment], applied: Any) -> Buffer:
         """With what the answer to `applied` brought."""
@@ -86,13 +96,28 @@ class Buffer:
         """What is left when everything before row `row` of segment `index` has been handed out."""
         return Buffer.of(self.segments[index:], row, self.last_applied)
 
+    def divided(self, index: int) -> Buffer:
+        """With a segment for each batch of segment `index`, of which nothing has been handed out."""
+        segments = (*self.segments[:index], *self.segments[index].divided(), *self.segments[index + 1 :])
+        return Buffer.of(segments, self.row, self.last_applied)
+
     @staticmethod
     def of(segments: tuple[Segment, ...], row: int, applied: Any) -> Buffer:
-        return Buffer(segments, row, applied, {segment.state: segment.next_offset for segment in segments if not segment.stale})
+        return Buffer(segments, row, applied, {segment.state: segment for segment in segments})
 
     def size(self) -> int:
-        """Bytes that are held."""
-        return sum(segment.size for segment in self.segments)
+        """Bytes that are held, to be handed out."""
+        return sum(segment.size for segment in self.segments if not segment.stale)
+
+    def holds(self, state: PartitionState) -> bool:
+        """Whether there is something of a partition that will be handed out."""
+        last = self.last.get(state)
+        return last is not None and not last.stale
+
+    def end(self, state: PartitionState) -> int | None:
+        """Where the next fetch of a partition starts; None if its position is not known."""
+        last = self.last.get(state)
+        return state.position if last is None or last.stale else last.next_offset
 
     def position(self, state: PartitionState) -> int | None:
         """The next offset of a partition to be handed out."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-from enum import Enum
 from typing import Any
 
 from kafkawire.config import ConnectionOptions, parse_servers, tls_options
@@ -25,21 +24,28 @@ from kafkawire.errors import (
     UnknownTopicError,
     broker_error,
 )
-from kafkawire.net.base import Net, Signal
+from kafkawire.net.base import NEVER, Net, Signal
 from kafkawire.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkawire.protocol.schema import Request
 
-__all__ = ["Client", "Purpose"]
+__all__ = ["CONTROL", "Client", "Purpose"]
 
 log = logging.getLogger("kafkawire.connection")
 
 
-class Purpose(Enum):
-    """What a link is for. A broker answers a connection in order, so what may wait long has links of its own."""
+class Purpose:
+    """What links are for. A broker answers a connection in order, so what may wait long has links of its own.
 
-    CONTROL = "control"
-    PRODUCE = "produce"
-    FETCH = "fetch"
+    CONTROL is for everybody; each producer and consumer makes one or two of its own, and lets go of them at its end.
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+
+CONTROL = Purpose("control")
 
 
 class Slot:
@@ -51,8 +57,9 @@ class Slot:
         self.error: KafkaError | None = None
         self.failures = 0
         self.retry_at = 0.0
-        self.flight = Flight(client.net, self._connect, f"kafkawire-connect-{node_id}-{purpose.value}")
+        self.flight = Flight(client.net, self._connect, f"kafkawire-connect-{node_id}-{purpose.name}")
         self._client = client
+        self._closed = False
 
     def usable(self, address: Address) -> BrokerLink | None:
         """The link if it is up and still leads to where the broker is (trap 110: ids move to new addresses)."""
@@ -62,8 +69,12 @@ class Slot:
         if link.link.error is None and link.address == address:
             return link
         link.link.close()
-        self.link = None
         return None
+
+    @property
+    def up(self) -> bool:
+        """Whether there is a link, as far as anybody has noticed."""
+        return self.link is not None and self.link.link.error is None
 
     async def _connect(self) -> None:
         client = self._client
@@ -78,14 +89,21 @@ class Slot:
             self.failures += 1
             self.error = error
             self.retry_at = client.net.now() + client.reconnect_backoff.delay(self.failures)
+            client.outdated = True
             who = f"broker {self.node_id}" if self.node_id >= 0 else "bootstrap server"
             log.log(logging.WARNING if self.failures == 1 else logging.DEBUG, "%s: %s", who, error)
             return
         self.failures = 0
         self.error = None
         self.link = link
-        if client.closed:
+        if client.closed or self._closed:
             link.link.close()
+
+    def close(self) -> None:
+        """Close the link, or the one that is being made when it is."""
+        self._closed = True
+        if self.link is not None:
+            self.link.link.close()
 
 
 class Client:
@@ -96,6 +114,8 @@ class Client:
         self.options = options
         self.closed = False
         self.snapshot = Snapshot()
+        self.outdated = False
+        """Whether a broker could not be reached since the last answer: what it led may have moved."""
         self.dialer = Dialer(net, options, tls_options(options))
         self.setup_timeout = 3 * options["socket_connection_setup_timeout_ms"] / 1000
         self.reconnect_backoff = Backoff(options["reconnect_backoff_ms"], options["reconnect_backoff_max_ms"])
@@ -172,10 +192,13 @@ class Client:
         message: Request,
         deadline: float,
         *,
-        purpose: Purpose = Purpose.CONTROL,
+        purpose: Purpose = CONTROL,
         highest: int | None = None,
     ) -> Any:
-        """One request to one broker, without retries. Raises NetworkError, TimedOut, DecodeError, UnsupportedVersionError."""
+        """One request to one broker, without retries. Raises NetworkError, TimedOut, DecodeError, UnsupportedVersionError.
+
+        A link that brings no answer for request_timeout_ms is given up: it may be half dead, and would keep its place.
+        """
         link = await self.link(node_id, purpose, deadline)
         patience = self.net.now() + self.options["request_timeout_ms"] / 1000
         try:
@@ -183,7 +206,10 @@ class Client:
         except TimedOut as error:
             name, seconds = type(message).name, self.options["request_timeout_ms"] / 1000
             late = f"in {seconds:g} s" if patience <= deadline else "in the time given"
-            raise type(error)(f"{link.address} did not answer {name} {late}") from None
+            failure = type(error)(f"{link.address} did not answer {name} {late}")
+            if patience <= deadline:
+                link.link.fail(failure)
+            raise failure from None
 
     async def request(self, message: Request, broker: int | None, deadline: float) -> Any:
         """The same to a broker by its node id, or to any, once the brokers are known."""
@@ -194,8 +220,18 @@ class Client:
     def any_broker(self) -> int:
         """A broker to ask what every broker knows: connected ones first, then known ones, then the bootstrap servers."""
         known = list(self.snapshot.brokers) or list(self._bootstrap)
-        up = [node for node in known if (slot := self._slots.get((node, Purpose.CONTROL))) and slot.link is not None]
-        return random.choice(up or known)
+        return random.choice([node for node in known if self._is_up(node)] or known)
+
+    def _is_up(self, node_id: int) -> bool:
+        slot = self._slots.get((node_id, CONTROL))
+        return slot is not None and slot.up
+
+    def release(self, purpose: Purpose) -> None:
+        """Close the links of a purpose that is over."""
+        with self._lock:
+            slots = [self._slots.pop(key) for key in list(self._slots) if key[1] is purpose]
+        for slot in slots:
+            slot.close()
 
     # ---- metadata
 
@@ -253,8 +289,8 @@ class Client:
             await self.net.wait(self.net.signal(), min(deadline, self.net.now() + self.retry_backoff.delay(attempts)))
 
     def stale(self, now: float) -> bool:
-        """Whether metadata is older than metadata_max_age_ms."""
-        return now - self.snapshot.updated_at > self.options["metadata_max_age_ms"] / 1000
+        """Whether metadata is older than metadata_max_age_ms, or a broker has become unreachable since."""
+        return self.outdated or now - self.snapshot.updated_at > self.options["metadata_max_age_ms"] / 1000
 
     def _retry_time(self) -> float:
         return self.net.now() + self.retry_backoff.delay(max(1, self._refresh_failures))
@@ -277,12 +313,12 @@ class Client:
 
     async def _refresh_metadata(self) -> None:
         """One round: brokers in turn until one answers."""
-        deadline = self.net.now() + self.options["request_timeout_ms"] / 1000
+        self.outdated = False
         reasons: dict[Address, KafkaError] = {}
         for node_id in self._metadata_sources():
             address = self.address(node_id)
             try:
-                await self._ask_metadata(node_id, deadline)
+                await self._ask_metadata(node_id)
             except KafkaError as error:
                 reasons[address] = error
                 continue
@@ -297,25 +333,25 @@ class Client:
         up: list[int] = []
         known: list[int] = []
         for node in self.snapshot.brokers:
-            slot = self._slots.get((node, Purpose.CONTROL))
-            (up if slot is not None and slot.link is not None else known).append(node)
+            (up if self._is_up(node) else known).append(node)
         bootstrap = list(self._bootstrap)
         for group in (up, known, bootstrap):
             random.shuffle(group)
         return up + known + bootstrap
 
-    async def _ask_metadata(self, node_id: int, deadline: float) -> None:
+    async def _ask_metadata(self, node_id: int) -> None:
         if self._want_all:
-            await self._ask_for(node_id, None, deadline, create=False)
+            await self._ask_for(node_id, None, create=False)
             self._want_all = False
         else:
-            await self._ask_for(node_id, list(self._wanted), deadline, create=False)
-        missing = [name for name, create in self._wanted.items() if create and name not in self.snapshot.topics]
+            await self._ask_for(node_id, list(self._wanted), create=False)
+        missing = [name for name, create in list(self._wanted.items()) if create and name not in self.snapshot.topics]
         if missing:
-            await self._ask_for(node_id, missing, deadline, create=True)
+            await self._ask_for(node_id, missing, create=True)
 
-    async def _ask_for(self, node_id: int, names: list[str] | None, deadline: float, *, create: bool) -> None:
-        link = await self.link(node_id, Purpose.CONTROL, deadline)
+    async def _ask_for(self, node_id: int, names: list[str] | None, *, create: bool) -> None:
+        # No deadline of its own: connecting and every request have theirs, and one silent broker must not use up the others' time.
+        link = await self.link(node_id, CONTROL, NEVER)
         version = link.version(MetadataRequest)
         topics = None if names is None else [MetadataRequest.Topic(name=name) for name in names]
         if version == 0 and topics is None:
@@ -323,7 +359,7 @@ class Client:
         message = MetadataRequest(topics=topics)
         if version >= 4:
             message.allow_auto_topic_creation = create
-        response: MetadataResponse = await self.call(node_id, message, deadline)
+        response: MetadataResponse = await self.call(node_id, message, NEVER)
         asked = None if names is None or (version == 0 and not names) else frozenset(names)
         with self._lock:
             self.snapshot, errors = merge(self.snapshot, response, version, asked, self.net.now())
@@ -334,6 +370,11 @@ class Client:
             self._topic_errors.update(errors)
 
     # ---- end
+
+    def check_reachable(self) -> None:
+        """Raise BootstrapError or NotKafkaError if no broker has ever answered, as far as has been tried."""
+        if self._refresh_error is not None and not self.snapshot.brokers:
+            raise self._refresh_error
 
     def check_open(self) -> None:
         """Raise ClosedError after close()."""
@@ -346,8 +387,7 @@ class Client:
         with self._lock:
             slots = list(self._slots.values())
         for slot in slots:
-            if slot.link is not None:
-                slot.link.link.close()
+            slot.close()
 
 
 def _unreachable(reasons: dict[Address, KafkaError]) -> KafkaError:

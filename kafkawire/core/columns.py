@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
+from numbers import Integral
 from operator import add
 from typing import Any
 
@@ -40,6 +41,8 @@ class Columns:
         self.keys = keys
         self.timestamps = timestamps
         self.headers = headers
+        if timestamps is not None and not all(issubclass(kind, Integral) for kind in set(map(type, timestamps))):
+            raise ConfigurationError("timestamps must be whole milliseconds, without None")
         sizes = _sizes("values", values)
         if keys is not None:
             sizes = list(map(add, sizes, _sizes("keys", keys)))
@@ -80,8 +83,14 @@ def _sizes(name: str, column: Sequence[bytes | None]) -> list[int]:
 
 
 def _header_size(headers: Iterable[Header] | None) -> int:
-    # Names are counted as if every character took four bytes of UTF-8; the lengths of name and value take at most ten.
-    return sum(10 + 4 * len(name) + len(value or b"") for name, value in headers or ())
+    size = 0
+    for name, value in headers or ():
+        if not isinstance(name, str) or not isinstance(value, bytes | bytearray | memoryview | None):
+            wrong = f"{type(name).__name__} and {type(value).__name__}"
+            raise ConfigurationError(f"headers: each is a name as str and a value as bytes or None, not {wrong}")
+        # Names are counted as if every character took four bytes of UTF-8; the lengths of name and value take at most ten.
+        size += 10 + 4 * len(name) + len(value or b"")
+    return size
 
 
 def arrow_columns(table: Any) -> Iterator[tuple[int | None, Sequence[int], Columns]]:
@@ -95,6 +104,9 @@ def arrow_columns(table: Any) -> Iterator[tuple[int | None, Sequence[int], Colum
     if "value" not in names or not names <= ARROW_COLUMNS:
         raise ConfigurationError(f"columns must be value and some of {sorted(ARROW_COLUMNS - {'value'})}, not {sorted(names)}")
     column = {name: table.column(name) for name in names}
+    partitions = column.get("partition")
+    if partitions is not None and not pa.types.is_integer(partitions.type):
+        raise ConfigurationError(f"partition must be whole numbers, not {partitions.type}")
     timestamps = column.get("timestamp")
     if timestamps is not None and pa.types.is_timestamp(timestamps.type):
         timestamps = timestamps.cast(pa.timestamp("ms", timestamps.type.tz), safe=False).cast(pa.int64())
@@ -106,11 +118,11 @@ def arrow_columns(table: Any) -> Iterator[tuple[int | None, Sequence[int], Colum
         None if timestamps is None else timestamps.to_pylist(),
         _arrow_headers(column.get("headers")),
     )
-    if "partition" not in column or not len(columns):
+    if partitions is None or not len(columns):
         yield None, range(len(columns)), columns
         return
     groups: dict[int | None, list[int]] = defaultdict(list)
-    for row, partition in enumerate(column["partition"].to_pylist()):
+    for row, partition in enumerate(partitions.to_pylist()):
         groups[partition].append(row)
     for partition, rows in groups.items():
         yield partition, rows, columns if len(groups) == 1 else columns.take(rows)
@@ -142,4 +154,9 @@ def _arrow_headers(column: Any) -> list[list[Header] | None] | None:
     """Headers are a list of structs of a name and a value, as Spark has them."""
     if column is None:
         return None
+    import pyarrow as pa
+
+    kind = column.type
+    if not pa.types.is_list(kind) or not pa.types.is_struct(kind.value_type) or kind.value_type.num_fields != 2:
+        raise ConfigurationError(f"headers must be lists of structs of a name and a value, not {kind}")
     return [None if row is None else [(name, value) for name, value in map(dict.values, row)] for row in column.to_pylist()]

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafkawire.config import ConsumerOptions
-from kafkawire.core.buffer import Buffer
+from kafkawire.core.buffer import Buffer, Segment
 from kafkawire.core.client import Client, Purpose
-from kafkawire.core.fetcher import Fetcher, FetchSettings, build_request, partition_answers
+from kafkawire.core.fetcher import Fetcher, FetchSettings, build_request, located, partition_answers
 from kafkawire.core.flight import Flight
-from kafkawire.core.offsets import EARLIEST, LATEST, Found, list_offsets
+from kafkawire.core.offsets import EARLIEST, LATEST, Found, check_partitions, list_offsets
 from kafkawire.core.partition import PartitionState, parse_start
 from kafkawire.errors import (
     ClosedError,
@@ -49,14 +50,20 @@ class ConsumerCore:
         self._fetcher = Fetcher(client, options, self._signal)
         self._topics = list(topics)
         self._snapshot: object = None
+        self._finding_topics = Flight(client.net, self._find_topics, "kafkawire-topics")
+        self._topics_error: KafkaError | None = None
         self._resolving = Flight(client.net, self._resolve, "kafkawire-offsets")
-        self._resolve_error: KafkaError | None = None
+        self._resolved: deque[tuple[PartitionState, int, int | KafkaError]] = deque()
+        """(partition, its epoch, position or error) as flights find them: states change on the caller's thread only."""
         self._refresh_at = 0.0
         self._closed = False
         self._reset = parse_start(options["auto_offset_reset"])
+        self._fetches = Purpose("fetch once")
         self.ahead: list[Message] = []
-        """What iteration has taken; from `ahead_at` on it is not handed out yet."""
+        """What iteration hands out; it leaves the buffer only in `_settle`."""
         self.ahead_at = 0
+        self._behind = self._fetcher.buffer
+        """The buffer without all that is in `ahead`."""
 
     # ---- what is read
 
@@ -73,7 +80,7 @@ class ConsumerCore:
     def seek(self, tp: TopicPartition, where: int | str) -> None:
         """Go on at an offset, at "earliest", "latest" or "tail:N"."""
         state = self._state(tp)
-        self._drop_ahead(tp)
+        self._settle()
         if isinstance(where, str):
             state.seek(None, parse_start(where))
         elif where < 0:
@@ -86,7 +93,6 @@ class ConsumerCore:
         state = self._state(tp)
         if not state.paused:
             state.position = self._position(state)
-            self._drop_ahead(tp)
             state.epoch += 1
             state.paused = True
 
@@ -101,21 +107,22 @@ class ConsumerCore:
 
     def take(self, most: int) -> list[Message]:
         """Up to `most` records that are here already."""
-        if self.ahead_at < len(self.ahead):
-            chunk = self.ahead[self.ahead_at : self.ahead_at + most]
-            self.ahead_at = self.ahead_at + most
-            return chunk
+        self._settle()
         chunk, left = self._take(most)
         self._fetcher.buffer = left
         return chunk
 
     def take_ahead(self) -> bool:
-        """Put records that are here already into `ahead`; False if there are none."""
+        """Make `ahead` of records that are here already; False if there are none."""
+        self._settle()
         chunk, left = self._take(self._options["max_poll_records"])
+        if not chunk:
+            self._fetcher.buffer = left
+            return False
+        self._behind = left
         self.ahead_at = 0
         self.ahead = chunk
-        self._fetcher.buffer = left
-        return self.ahead_at < len(chunk)
+        return True
 
     def _take(self, most: int) -> tuple[list[Message], Buffer]:
         """Up to `most` records, and what is left after them.
@@ -123,22 +130,10 @@ class ConsumerCore:
         Nothing is handed out before the caller stores what is left, and it does nothing after that which an interrupt could
         come into: so no record is lost or returned twice.
         """
-        buffer = self._fetcher.buffer
-        row = buffer.row
+        rows, index, row = self._select(most, most)
         chunk: list[Message] = []
-        index = 0
-        for index, segment in enumerate(buffer.segments):
-            if not segment.stale:
-                found = segment.messages()
-                end = row + most - len(chunk)
-                chunk += found[row:end]
-                if end < len(found):
-                    return self._leave(chunk, index, end)
-            row = 0
-        return self._leave(chunk, index + 1, 0)
-
-    def _leave(self, chunk: list[Message], index: int, row: int) -> tuple[list[Message], Buffer]:
-        buffer = self._fetcher.buffer
+        for segment, first, end in rows:
+            chunk += segment.messages()[first:end]
         try:
             chunk = self._deserialize(chunk)
         except DeserializationError as error:
@@ -146,32 +141,67 @@ class ConsumerCore:
             if good == 0:
                 raise
             return self._take(good)
+        return chunk, self._leave(index, row)
+
+    def _select(self, most: int, enough: int) -> tuple[list[tuple[Segment, int, int]], int, int]:
+        """The next rows, as (segment, first row, end row), and the segment and row behind them.
+
+        Up to `most` rows, and no other segment once there are `enough`. What is damaged, or cannot be unpacked here, raises
+        once it comes first.
+        """
+        buffer = self._fetcher.buffer
+        found: list[tuple[Segment, int, int]] = []
+        count, index, row = 0, 0, buffer.row
+        while index < len(buffer.segments) and count < min(most, enough):
+            segment = buffer.segments[index]
+            if not segment.stale:
+                try:
+                    rows = segment.columns().count
+                except KafkaError as error:
+                    if found:
+                        break
+                    if segment.batches == 1:
+                        raise located(error, segment.state.tp, segment.start) from None
+                    self._fetcher.buffer = buffer.divided(index)
+                    return self._select(most, enough)
+                end = min(rows, row + most - count)
+                if end > row:
+                    found.append((segment, row, end))
+                    count += end - row
+                if end < rows:
+                    return found, index, end
+            index, row = index + 1, 0
+        return found, index, row
+
+    def _leave(self, index: int, row: int) -> Buffer:
+        """What is left of the buffer from a row of a segment on."""
+        buffer = self._fetcher.buffer
         for segment in buffer.segments[:index]:
             if not segment.stale:
                 segment.state.position = segment.next_offset
-        return chunk, buffer.after(index, row)
+        return buffer.after(index, row)
+
+    def _settle(self) -> None:
+        """Take off the buffer what iteration has handed out, so that every other call finds things as they are."""
+        if self.ahead:
+            left = self._behind
+            if self.ahead_at < len(self.ahead):
+                _, index, row = self._select(self.ahead_at, self.ahead_at)
+                left = self._leave(index, row)
+            self.ahead_at = 0
+            self.ahead = []
+            self._fetcher.buffer = left
 
     def take_arrow(self, most: int, headers: bool) -> Any:
         """Up to `most` records that are here already, as a pyarrow.RecordBatch; None for none."""
-        buffer = self._fetcher.buffer
-        pieces: list[tuple[RecordColumns, TopicPartition]] = []
-        rows, row, index, end = 0, buffer.row, 0, 0
-        while index < len(buffer.segments) and rows < min(most, ARROW_ROWS):
-            segment = buffer.segments[index]
-            if segment.stale:
-                index, row = index + 1, 0
-                continue
+        self._settle()
+        rows, index, row = self._select(most, ARROW_ROWS)
+        pieces = []
+        for segment, first, end in rows:
             columns = segment.columns()
-            end = min(columns.count, row + most - rows)
-            if end > row:
-                pieces.append((columns if end - row == columns.count else columns.slice(row, end), segment.state.tp))
-                rows += end - row
-            if end < columns.count:
-                row = end
-                break
-            index, row = index + 1, 0
+            pieces.append((columns if end - first == columns.count else columns.slice(first, end), segment.state.tp))
         made = arrow_batch(pieces, headers)
-        _, left = self._leave([], index, row)
+        left = self._leave(index, row)
         self._fetcher.buffer = left
         return made
 
@@ -193,14 +223,15 @@ class ConsumerCore:
             self._signal.clear()
             self._check_open()
             now = self._net.now()
-            if self._topics:
-                await self._follow_topics(deadline)
+            self._follow_topics()
+            self._take_positions(now)
             due = min(self._fetcher.step(now), self._prepare(now))
             taken = take()
             if taken:
                 return taken
             self._raise_error()
             if now >= deadline:
+                self._client.check_reachable()
                 return taken
             await self._net.wait(self._signal, min(due, deadline))
 
@@ -208,27 +239,27 @@ class ConsumerCore:
         """Wait for records to iterate over; False when iteration ends: after consumer_timeout_ms, or at `ends`."""
         limit = self._options["consumer_timeout_ms"]
         deadline = NEVER if limit is None else self._net.now() + limit / 1000
-        while ends is None or not self._at(ends):
-            if await self.poll(min(deadline, self._net.now() + 1.0), self.take_ahead):
-                return True
-            if self._net.now() >= deadline:
-                return False
-        return False
+        return not self._at(ends) and await self.poll(deadline, lambda: self.take_ahead() or self._at(ends)) and bool(self.ahead)
 
     async def iteration_ends(self) -> dict[TopicPartition, int] | None:
         """Where iteration ends that begins now; None: it goes on."""
         if not self._options["stop_at_end"]:
             return None
         deadline = self._net.now() + self._options["default_api_timeout_ms"] / 1000
-        if self._topics:
-            await self._follow_topics(deadline)
+        while self._topics and self._snapshot is None:
+            self._signal.clear()
+            self._check_open()
+            self._follow_topics()
+            self._raise_error()
+            if self._snapshot is None and not await self._net.wait(self._signal, deadline):
+                raise TimedOut(f"no metadata of {', '.join(self._topics)} in the time given")
         return await self.ends(self.assignment(), LATEST, deadline)
 
     async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> list[Message]:
         """One Fetch from the leader, beside and without the positions of this consumer."""
         attempts = 0
         settings = replace(FetchSettings.of(self._options), max_bytes=max_bytes, partition_bytes=max_bytes)
-        await self._client.topic(tp.topic, deadline)
+        check_partitions([tp], await self._client.topic(tp.topic, deadline))
         while True:
             try:
                 return await self._fetch_once(tp, offset, settings, deadline)
@@ -252,9 +283,9 @@ class ConsumerCore:
         leader = self._client.snapshot.leader(*tp)
         if leader is None:
             raise NetworkError(f"{tp.topic} partition {tp.partition} has no leader at the moment")
-        link = await self._client.link(leader, Purpose.FETCH, deadline)
+        link = await self._client.link(leader, self._fetches, deadline)
         request, version, names = build_request(self._client, link, [(tp, offset)], settings)
-        response: FetchResponse = await self._client.call(leader, request, deadline, purpose=Purpose.FETCH, highest=version)
+        response: FetchResponse = await self._client.call(leader, request, deadline, purpose=self._fetches, highest=version)
         for answered, answer in partition_answers(response, names):
             if answered != tp:
                 continue
@@ -282,7 +313,8 @@ class ConsumerCore:
             position = self._position(state)
             if position is not None:
                 return position
-            due = self._prepare(self._net.now())
+            self._take_positions(self._net.now())
+            due = 0.0 if state.position is not None else self._prepare(self._net.now())
             self._raise_error()
             if not await self._net.wait(self._signal, min(due, deadline)) and self._net.now() >= deadline:
                 raise TimedOut(f"the position of {tp.topic} partition {tp.partition} could not be found in the time given")
@@ -306,47 +338,48 @@ class ConsumerCore:
         ends = await self.ends(self.assignment(), LATEST, deadline)
         return {tp: end - await self.position(tp, deadline) for tp, end in ends.items()}
 
-    def _at(self, ends: Mapping[TopicPartition, int]) -> bool:
+    def _at(self, ends: Mapping[TopicPartition, int] | None) -> bool:
         """Whether everything before `ends` has been handed out."""
+        if ends is None:
+            return False
         states = self._fetcher.states
         positions = {tp: self._position(states[tp]) for tp in ends if tp in states}
         return all(position is not None and position >= ends[tp] for tp, position in positions.items())
 
     def _position(self, state: PartitionState) -> int | None:
-        for message in self.ahead[self.ahead_at :]:
-            if (message.topic, message.partition) == state.tp:
-                return message.offset
+        self._settle()
         return self._fetcher.buffer.position(state)
-
-    def _drop_ahead(self, tp: TopicPartition) -> None:
-        """Forget what iteration has taken of a partition; what it took of others stays."""
-        kept = [message for message in self.ahead[self.ahead_at :] if (message.topic, message.partition) != tp]
-        self.ahead_at = 0
-        self.ahead = kept
 
     def close(self) -> None:
         """Read nothing more. Idempotent."""
         self._closed = True
+        self.ahead_at = 0
+        self.ahead = []
         self._fetcher.close()
+        self._client.release(self._fetches)
 
     # ---- beside the fetches
 
-    async def _follow_topics(self, deadline: float) -> None:
+    def _follow_topics(self) -> None:
         """Assign all partitions of the topics given to the constructor, those too that they get later."""
-        if self._snapshot is self._client.snapshot and self._snapshot is not None:
+        snapshot = self._client.snapshot
+        if snapshot is self._snapshot or not self._topics:
             return
-        create = self._options["allow_auto_create_topics"]
-        patience = max(deadline, self._net.now() + self._options["default_api_timeout_ms"] / 1000)
-        first = self._snapshot is None
-        for name in self._topics:
-            if name not in self._client.snapshot.topics:
-                await self._client.topic(name, patience, create=create)
-        self._snapshot = self._client.snapshot
-        partitions = [
-            TopicPartition(name, index) for name in self._topics for index in self._client.snapshot.topics[name].partitions
-        ]
+        if any(name not in snapshot.topics for name in self._topics):
+            self._finding_topics.start(self._signal)
+            return
+        partitions = [TopicPartition(name, index) for name in self._topics for index in snapshot.topics[name].partitions]
         # A partition that a topic gets while it is read has nothing that was there before: it is read from its beginning.
-        self._replace(partitions, self._reset if first else EARLIEST)
+        self._replace(partitions, self._reset if self._snapshot is None else EARLIEST)
+        self._snapshot = snapshot
+
+    async def _find_topics(self) -> None:
+        deadline = self._net.now() + self._options["default_api_timeout_ms"] / 1000
+        try:
+            for name in self._topics:
+                await self._client.topic(name, deadline, create=self._options["allow_auto_create_topics"])
+        except KafkaError as error:
+            self._topics_error = error
 
     def _replace(self, partitions: Iterable[TopicPartition], start: int | str | None = None) -> None:
         states = self._fetcher.states
@@ -356,6 +389,7 @@ class ConsumerCore:
         for tp, state in states.items():
             if tp not in wanted:
                 state.epoch += 1
+        self._settle()
         reset = self._reset if start is None else start
         self._fetcher.states = {tp: states.get(tp) or PartitionState(tp, reset) for tp in wanted}
 
@@ -376,45 +410,53 @@ class ConsumerCore:
 
     async def _resolve(self) -> None:
         """Find the positions of partitions that have none."""
-        states = [state for state in self._fetcher.states.values() if state.position is None]
-        times: dict[TopicPartition, int] = {}
-        epochs = {state: state.epoch for state in states}
-        for state in states:
-            if state.start == "none":
-                self._resolve_error = OffsetOutOfRangeError(
-                    ErrorCode.OFFSET_OUT_OF_RANGE,
-                    f"{state.tp.topic} partition {state.tp.partition} has no position, auto_offset_reset is 'none': seek first",
-                )
-                return
-            times[state.tp] = state.start if isinstance(state.start, int) else LATEST
-        deadline = self._net.now() + self._options["request_timeout_ms"] / 1000
+        wanted = [
+            (state, state.epoch, state.start) for state in list(self._fetcher.states.values()) if state.position is None
+        ]
+        for state, epoch, start in wanted:
+            if start == "none":
+                where = f"{state.tp.topic} partition {state.tp.partition}"
+                text = f"{where} has no position, auto_offset_reset is 'none': seek first"
+                self._resolved.append((state, epoch, OffsetOutOfRangeError(ErrorCode.OFFSET_OUT_OF_RANGE, text)))
+        wanted = [(state, epoch, start) for state, epoch, start in wanted if start != "none"]
+        deadline = self._net.now() + self._options["default_api_timeout_ms"] / 1000
+        times = {state.tp: start if isinstance(start, int) else LATEST for state, _, start in wanted}
         try:
             found = await list_offsets(self._client, times, deadline)
-            first = await self._beginnings([state for state in states if isinstance(state.start, str)], deadline)
+            first = await self.ends([state.tp for state, _, start in wanted if isinstance(start, str)], EARLIEST, deadline)
         except KafkaError as error:
-            self._resolve_error = error
-            for state in states:
-                state.failures += 1
-                state.retry_at = self._net.now() + self._client.retry_backoff.delay(state.failures)
+            self._resolved.extend((state, epoch, error) for state, epoch, _ in wanted)
             return
-        for state in states:
+        for state, epoch, start in wanted:
             answer = found[state.tp]
-            if answer is None or state.epoch != epochs[state]:
-                continue
-            if isinstance(state.start, str):
-                state.position = max(first[state.tp], answer.offset - int(state.start.partition(":")[2]))
+            if answer is None:
+                self._resolved.append((state, epoch, TimedOut(f"{state.tp.topic} partition {state.tp.partition} has no end yet")))
+            elif isinstance(start, str):
+                self._resolved.append((state, epoch, max(first[state.tp], answer.offset - int(start.partition(":")[2]))))
             else:
-                state.position = answer.offset
+                self._resolved.append((state, epoch, answer.offset))
 
-    async def _beginnings(self, states: list[PartitionState], deadline: float) -> dict[TopicPartition, int]:
-        return await self.ends([state.tp for state in states], EARLIEST, deadline) if states else {}
+    def _take_positions(self, now: float) -> None:
+        """Use what `_resolve` has found, unless it was for a partition that has been sought or taken away since."""
+        while self._resolved:
+            state, epoch, found = self._resolved.popleft()
+            if state.epoch != epoch:
+                continue
+            if isinstance(found, int):
+                state.position = found
+                state.failures = 0
+                continue
+            self._fetcher.pause(state, now)
+            # What is being tried again is no news; a caller that has a deadline will come to it.
+            if not isinstance(found, TimedOut) and not (isinstance(found, NetworkError) and self._client.snapshot.brokers):
+                self._fetcher.report(state, found)
 
     def _raise_error(self) -> None:
-        error, self._fetcher.error = self._fetcher.error, None
+        error = self._fetcher.take_error()
         if error is None:
-            error, self._resolve_error = self._resolve_error, None
+            error, self._topics_error = self._topics_error, None
             if isinstance(error, TimedOut) or (isinstance(error, NetworkError) and self._client.snapshot.brokers):
-                return  # it is being tried again; a caller that has a deadline will come to it
+                return
         if error is not None:
             raise error
 

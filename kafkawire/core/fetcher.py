@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from kafkawire.config import ConsumerOptions
@@ -31,7 +30,7 @@ from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkawire.protocol.records import RecordBatch, read_batches
 from kafkawire.protocol.wire import ZERO_UUID
 
-__all__ = ["FetchSettings", "Fetcher", "build_request", "partition_answers"]
+__all__ = ["FetchSettings", "Fetcher", "build_request", "located", "partition_answers"]
 
 log = logging.getLogger("kafkawire.consumer")
 
@@ -123,13 +122,14 @@ class Fetcher:
         self._signal = signal
         self._timeout = (options["request_timeout_ms"] + options["fetch_max_wait_ms"]) / 1000
         self._in_flight: dict[int, InFlight] = {}
-        self._links: dict[int, BrokerLink] = {}
+        self._purpose = Purpose("fetch")
         self.states: dict[TopicPartition, PartitionState] = {}
         self.buffer = Buffer()
         self.stale_metadata = False
         """Whether metadata must be asked for before some partition can go on."""
-        self.error: KafkaError | None = None
-        """What the caller of poll has to know; handed out once."""
+        self._turns: dict[int, int] = {}
+        self._errors: dict[PartitionState, tuple[int, KafkaError]] = {}
+        """What the caller of poll has to know, and the epoch that it is about."""
 
     def step(self, now: float) -> float:
         """Take in answers, send the fetches that can be sent; returns when to come again."""
@@ -138,7 +138,7 @@ class Fetcher:
             return due
         for node, states in self._fetchable(now).items():
             try:
-                link = self._client.link_or_connect(node, Purpose.FETCH, self._signal)
+                link = self._client.link_or_connect(node, self._purpose, self._signal)
             except NetworkError:
                 self.stale_metadata = True
                 continue
@@ -153,10 +153,27 @@ class Fetcher:
         return min([due, *retries])
 
     def close(self) -> None:
-        """Close the links that fetches are waiting on."""
-        for request in self._in_flight.values():
-            request.link.link.close()
+        """Close the links, and forget what was fetched."""
         self._in_flight.clear()
+        self.buffer = Buffer()
+        self._client.release(self._purpose)
+
+    def report(self, state: PartitionState, error: KafkaError) -> None:
+        """Let the caller of poll know, unless the partition is sought before."""
+        self._errors[state] = (state.epoch, error)
+
+    def take_error(self) -> KafkaError | None:
+        """What was reported and still holds; once."""
+        while self._errors:
+            state, (epoch, error) = self._errors.popitem()
+            if state.epoch == epoch:
+                return error
+        return None
+
+    def pause(self, state: PartitionState, now: float) -> None:
+        """Leave a partition alone for a while, longer after every failure."""
+        state.failures += 1
+        state.retry_at = now + self._client.retry_backoff.delay(state.failures)
 
     # ---- sending
 
@@ -164,7 +181,7 @@ class Fetcher:
         """(partition, offset) by leader, of the partitions that can be fetched."""
         groups: dict[int, list[tuple[PartitionState, int]]] = {}
         for state in self.states.values():
-            offset = self.buffer.ends.get(state, state.position)
+            offset = self.buffer.end(state)
             if state.paused or offset is None or state.retry_at > now:
                 continue
             leader = self._client.snapshot.leader(*state.tp)
@@ -176,7 +193,10 @@ class Fetcher:
 
     def _send(self, node: int, link: BrokerLink, states: list[tuple[PartitionState, int]], now: float) -> None:
         asked: dict[TopicPartition, tuple[PartitionState, int, int]] = {}
-        for state, offset in states:
+        # Another partition comes first every time, so that none starves the others (trap 99).
+        first = self._turns.get(node, 0) % len(states)
+        self._turns[node] = first + 1
+        for state, offset in states[first:] + states[:first]:
             asked[state.tp] = (state, state.epoch, offset)
         offsets = [(tp, offset) for tp, (_, _, offset) in asked.items()]
         request, version, names = build_request(self._client, link, offsets, self._settings)
@@ -211,7 +231,7 @@ class Fetcher:
             log.warning("fetch: %s", error)
             self.stale_metadata = True
             for state, _, _ in request.asked.values():
-                self._pause(state, now)
+                self.pause(state, now)
             return
         request.link.note_throttle(response, FetchRequest.key, request.version, now)
         segments: list[Segment] = []
@@ -228,7 +248,6 @@ class Fetcher:
             state.log_start = answer.log_start_offset if answer.log_start_offset >= 0 else None
             state.failures = 0
             segments += self._segments(state, offset, answer.records, request.version)
-        self._rotate(request)
         self.buffer = self.buffer.add(segments, request)
         request.pending.value = None  # the buffer keeps what it still needs of the frame
 
@@ -240,11 +259,11 @@ class Fetcher:
         try:
             batches.extend(read_batches(records, check_crcs=self._options["check_crcs"]))
         except CorruptRecordsError as failure:
-            error = _located(failure, state.tp, batches[-1].next_offset if batches else offset)
+            error = located(failure, state.tp, batches[-1].next_offset if batches else offset)
         if not batches and error is None:
             error = self._too_large(state.tp, offset, len(records), version)
-        if error is not None and not batches and self.buffer.ends.get(state) is None:
-            self.error = error
+        if error is not None and not batches and not self.buffer.holds(state):
+            self.report(state, error)
         batches = [batch for batch in batches if batch.next_offset > offset]
         return list(_group(state, offset, batches))
 
@@ -265,8 +284,8 @@ class Fetcher:
                 return  # the position has moved on since (trap 101)
             start = parse_start(self._options["auto_offset_reset"])
             if start == "none":
-                self.error = OffsetOutOfRangeError(code, f"{where}: seek to an offset that exists")
-                self._pause(state, now)
+                self.report(state, OffsetOutOfRangeError(code, f"{where}: seek to an offset that exists"))
+                self.pause(state, now)
             else:
                 log.warning("%s: out of range, going to the %s offset", where, self._options["auto_offset_reset"])
                 state.seek(None, start)
@@ -274,18 +293,8 @@ class Fetcher:
         if code.refresh_metadata:
             self.stale_metadata = True
         if not code.retriable:
-            self.error = broker_error(code, where)
-        self._pause(state, now)
-
-    def _pause(self, state: PartitionState, now: float) -> None:
-        state.failures += 1
-        state.retry_at = now + self._client.retry_backoff.delay(state.failures)
-
-    def _rotate(self, request: InFlight) -> None:
-        """Partitions that were asked for go to the end, so that no partition starves the others (trap 99)."""
-        first = next(iter(islice(request.asked, 1)), None)
-        if first is not None and first in self.states:
-            self.states[first] = self.states.pop(first)
+            self.report(state, broker_error(code, where))
+        self.pause(state, now)
 
 
 def _group(state: PartitionState, offset: int, batches: list[RecordBatch]) -> Iterator[Segment]:
@@ -300,7 +309,10 @@ def _group(state: PartitionState, offset: int, batches: list[RecordBatch]) -> It
         yield Segment(state, start, held)
 
 
-def _located(error: CorruptRecordsError, tp: TopicPartition, offset: int) -> CorruptRecordsError:
+def located(error: KafkaError, tp: TopicPartition, offset: int) -> KafkaError:
+    """The error with the place of the damage; one that is not about damage as it is."""
+    if not isinstance(error, CorruptRecordsError):
+        return error
     return CorruptRecordsError(
         f"{tp.topic} partition {tp.partition} at offset {offset}: {error.reason}; seek past it to go on, or fetch it again"
     )

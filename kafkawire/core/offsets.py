@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafkawire.core.client import Client, Purpose
+from kafkawire.core.client import CONTROL, Client
+from kafkawire.core.metadata import Topic
 from kafkawire.errors import (
     ErrorCode,
     KafkaError,
@@ -21,7 +22,7 @@ from kafkawire.errors import (
 from kafkawire.message import TopicPartition
 from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 
-__all__ = ["EARLIEST", "LATEST", "Found", "list_offsets"]
+__all__ = ["EARLIEST", "LATEST", "Found", "check_partitions", "list_offsets"]
 
 LATEST = -1
 EARLIEST = -2
@@ -46,8 +47,7 @@ async def list_offsets(
     """
     found: dict[TopicPartition, Found | None] = {}
     for topic in {tp.topic for tp in times}:
-        known = await client.topic(topic, deadline)
-        _check_partitions(times, topic, known.partitions)
+        check_partitions(times, await client.topic(topic, deadline))
     attempts = 0
     while True:
         missing = {tp: time for tp, time in times.items() if tp not in found}
@@ -72,11 +72,13 @@ async def list_offsets(
         await client.refresh(deadline)
 
 
-def _check_partitions(times: Mapping[TopicPartition, int], topic: str, partitions: Mapping[int, object]) -> None:
-    for tp in times:
-        if tp.topic == topic and tp.partition not in partitions:
+def check_partitions(asked: Iterable[TopicPartition], topic: Topic) -> None:
+    """Raise UnknownTopicError if one of the partitions is asked of the topic and it does not have it."""
+    for tp in asked:
+        if tp.topic == topic.name and tp.partition not in topic.partitions:
             raise UnknownTopicError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic!r} has no partition {tp.partition}, only {len(partitions)}"
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                f"topic {topic.name!r} has no partition {tp.partition}, only {len(topic.partitions)}",
             )
 
 
@@ -94,7 +96,7 @@ async def _ask(
 ) -> tuple[dict[TopicPartition, Found | None], KafkaError | None]:
     """The answers of one leader, and the last retriable error among them; other errors are raised."""
     if any(time >= 0 for time in times.values()):
-        link = await client.link(node, Purpose.CONTROL, deadline)
+        link = await client.link(node, CONTROL, deadline)
         if link.version(ListOffsetsRequest) < FIRST_BY_TIME:
             raise UnsupportedVersionError(f"{link.address} is older than Kafka 0.10.1 and has no index of times")
     by_topic: dict[str, ListOffsetsRequest.Topic] = {}

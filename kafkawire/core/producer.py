@@ -79,10 +79,11 @@ class ProducerCore:
         deadline = self._net.now() + self._options["max_block_ms"] / 1000
         await self._know(topic, deadline)
         while True:
+            freed = self.accumulator.freed
             handle = self.accumulator.append(topic, value, key, partition, timestamp, headers, on_delivery)
             if handle is not None:
                 return handle
-            await self._room(topic, deadline)
+            await self._room(topic, freed, deadline)
 
     def serialize(self, key: Any, value: Any) -> tuple[bytes | None, bytes | None]:
         """Key and value as bytes; what a serializer raises comes out as it is."""
@@ -125,9 +126,10 @@ class ProducerCore:
             part = columns if len(rows) == len(columns) else columns.take(rows)
             start = 0
             while start < len(part):
+                freed = self.accumulator.freed
                 run = self.accumulator.append_columns(topic, part, start, target)
                 if run is None:
-                    await self._room(topic, self._net.now() + self._options["max_block_ms"] / 1000)
+                    await self._room(topic, freed, self._net.now() + self._options["max_block_ms"] / 1000)
                     continue
                 runs.append((run.batch, run.at, rows[run.start : run.end]))
                 start = run.end
@@ -160,10 +162,10 @@ class ProducerCore:
         self.accumulator.add_topic(topic, len(found.partitions), random.randrange(1 << 30))
         self._start()
 
-    async def _room(self, topic: str, deadline: float) -> None:
+    async def _room(self, topic: str, freed: int, deadline: float) -> None:
         signal = self._net.signal()
         try:
-            while not self.accumulator.wait_for_room(signal):
+            while not self.accumulator.wait_for_room(signal, freed):
                 if not await self._net.wait(signal, deadline):
                     counts = self.accumulator.counts()
                     raise TimedOut(

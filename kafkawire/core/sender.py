@@ -56,9 +56,10 @@ class InFlight:
     """One Produce request that is not answered yet."""
 
     pending: Pending
+    link: BrokerLink
     batches: list[Batch]
     version: int
-    sent_at: float
+    deadline: float
     topic_names: dict[bytes, str]
 
 
@@ -85,6 +86,7 @@ class Sender:
         self._retries = options["retries"]
         self._max_in_flight = options["max_in_flight_requests_per_connection"]
         self._max_request = options["max_request_size"]
+        self._purpose = Purpose("produce")
         self._nodes: dict[int, Node] = {}
         self._refresh_at = NEVER
         self._refresh_failures = 0
@@ -114,7 +116,10 @@ class Sender:
             if drained.taken or drained.expired:
                 continue
             due = min(due, drained.due, connect_due, self._refresh_metadata(now))
-            return due, self.closing and drained.empty
+            finished = self.closing and drained.empty
+            if finished and self._acks == 0 and self._backlog():
+                return now + BACKLOG_PAUSE, False  # closing the links would lose it
+            return due, finished
 
     def stop(self) -> list[Batch]:
         """Close the links to the brokers; returns the batches whose fate is unknown now."""
@@ -123,8 +128,7 @@ class Sender:
             for request in node.in_flight:
                 lost += request.batches
             node.in_flight.clear()
-            if node.link is not None:
-                node.link.link.close()
+        self._client.release(self._purpose)
         return lost
 
     # ---- answers
@@ -133,12 +137,13 @@ class Sender:
         due = NEVER
         for node in self._nodes.values():
             queue = node.in_flight
-            if queue and not queue[0].pending.done and queue[0].sent_at + self._timeout <= now and node.link is not None:
-                node.link.link.fail(RequestTimedOut(f"{node.link.address} did not answer Produce in {self._timeout:g} s"))
+            if queue and not queue[0].pending.done and queue[0].deadline <= now:
+                late = RequestTimedOut(f"{queue[0].link.address} did not answer Produce in time")
+                queue[0].link.link.fail(late)
             while queue and queue[0].pending.done:
                 self._answered(node, queue.popleft(), now)
             if queue:
-                due = min(due, queue[0].sent_at + self._timeout)
+                due = min(due, queue[0].deadline)
         return due
 
     def _answered(self, node: Node, request: InFlight, now: float) -> None:
@@ -146,17 +151,14 @@ class Sender:
             frame = request.pending.result()
             response: ProduceResponse = decode_response(ProduceResponse, request.version, frame)
         except (NetworkError, RequestTimedOut, DecodeError) as error:
-            if node.link is not None:
-                node.link.link.fail(error)
-                node.link = None
+            request.link.link.fail(error)
             log.warning("produce: %s; %d batches will be sent again", error, len(request.batches))
             self._refresh_at = min(self._refresh_at, now)
             for batch in request.batches:
                 self._failed(batch, error, now, retriable=True)
             return
-        if node.link is not None:
-            node.link.note_throttle(response, ProduceRequest.key, request.version, now)
-            node.idle_until = node.link.muted_until
+        request.link.note_throttle(response, ProduceRequest.key, request.version, now)
+        node.idle_until = request.link.muted_until
         self._apply(request, response, now)
 
     def _apply(self, request: InFlight, response: ProduceResponse, now: float) -> None:
@@ -235,7 +237,7 @@ class Sender:
                 continue
             if node.link is None or node.link.link.error is not None:
                 try:
-                    link = self._client.link_or_connect(node_id, Purpose.PRODUCE, self._accumulator.signal)
+                    link = self._client.link_or_connect(node_id, self._purpose, self._accumulator.signal)
                 except NetworkError:
                     self._ask_for_metadata(now)
                     continue
@@ -248,6 +250,9 @@ class Sender:
                 continue
             links[node_id] = node.link
         return links, due
+
+    def _backlog(self) -> int:
+        return sum(node.link.link.backlog() for node in self._nodes.values() if node.link is not None)
 
     def _in_flight(self) -> int:
         return sum(len(node.in_flight) for node in self._nodes.values())
@@ -266,7 +271,8 @@ class Sender:
         signal = None if self._acks == 0 else self._accumulator.signal
         pending = link.send(message, version, signal)
         if self._acks != 0:
-            node.in_flight.append(InFlight(pending, sealed, version, now, names))
+            deadline = min(now + self._timeout, *(batch.expires for batch in sealed))
+            node.in_flight.append(InFlight(pending, link, sealed, version, deadline, names))
             return
         for batch in sealed:
             # Nobody will say more than that it was handed to the network (trap 11).

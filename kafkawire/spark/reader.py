@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from kafkawire import Consumer
+from kafkawire.errors import BootstrapError
 from kafkawire.spark import worker
 from kafkawire.spark.options import ReadOptions
 from kafkawire.spark.planner import plan
@@ -24,8 +25,8 @@ __all__ = ["BatchReader", "read_range"]
 
 POLL_SECONDS = 0.1
 """How soon the end of a range is noticed that ends in offsets without records."""
-BATCH_ROWS = 10_000
-"""Spark takes batches of this size, or of a few MB, quickest; one Fetch may bring many more rows."""
+BATCH_ROWS = 50_000
+"""More than one Fetch brings of records of 100 bytes: cutting that up and joining it again costs a fifth of a reader's time."""
 
 
 class BatchReader(DataSourceReader):
@@ -53,13 +54,18 @@ def read_range(consumer: Consumer, wanted: OffsetRange, *, headers: bool, patien
 
     The range ends where the consumer's position says so: the last offsets may have no record, after compaction and around
     transactions. Raises OffsetOutOfRangeError for records that are gone, TimeoutError after `patience` seconds in which
-    nothing came, or what the client raises.
+    nothing came (BootstrapError where no broker could be reached at all), or what the client raises.
     """
     consumer.assign([wanted.tp])
     consumer.seek(wanted.tp, wanted.start)
     position, moved_at = wanted.start, time.monotonic()
     while position < wanted.end:
-        batch = consumer.poll_arrow(timeout=POLL_SECONDS, max_records=BATCH_ROWS, headers=headers)
+        try:
+            batch = consumer.poll_arrow(timeout=POLL_SECONDS, max_records=BATCH_ROWS, headers=headers)
+        except BootstrapError:  # a new connection that has not reached a broker yet
+            if time.monotonic() - moved_at >= patience:
+                raise
+            continue
         reached = consumer.position(wanted.tp)
         if reached > position:
             position, moved_at = reached, time.monotonic()
@@ -69,7 +75,7 @@ def read_range(consumer: Consumer, wanted: OffsetRange, *, headers: bool, patien
                 f" in {patience:g} s; see the broker, or raise kafkaConsumer.pollTimeoutMs"
             )
         if batch.num_rows:
-            yield batch
+            yield batch if reached <= wanted.end else _before(batch, wanted.end)
 
 
 def _before(batch: pa.RecordBatch, end: int) -> pa.RecordBatch:

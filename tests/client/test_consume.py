@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from struct import pack_into
 
 import pytest
 
@@ -16,6 +17,10 @@ from kafkawire.errors import (
     UnknownTopicError,
 )
 from kafkawire.message import TopicPartition
+from kafkawire.protocol.crc32c import crc32c
+from kafkawire.protocol.records import encode_record, seal_batch
+from mockbroker.cluster import Partition
+from mockbroker.log import Batch
 from tests.client.faces import SOON
 
 ONE = TopicPartition("one", 0)
@@ -342,37 +347,27 @@ def test_breaking_off_loses_nothing(face, kafka):
 
 def test_gaps_and_empty_batches_are_passed(face, kafka):
     """Positions come from batches: the last records of one may be gone (traps 31 to 33)."""
-    from kafkawire.protocol.records import encode_record, seal_batch
-
-    parts = [encode_record(delta, 0, None, b"v") for delta in (0, 7)]
-    gapped = seal_batch(parts, count=2, base_timestamp=0, max_timestamp=0)
-    kafka.call(lambda: append_raw(kafka, bytes(gapped), last_delta=9))
-    kafka.call(lambda: append_raw(kafka, bytes(seal_batch([], count=0, base_timestamp=0, max_timestamp=0)), last_delta=4))
+    kafka.call(lambda: append_compacted(kafka, kept=(0, 7), last=9))
+    kafka.call(lambda: append_compacted(kafka, kept=(), last=4))
     with face.Consumer("one", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", stop_at_end=True) as c:
         assert [m.offset for m in c] == [0, 7]
         assert c.position(ONE) == 15
+    with face.Consumer(bootstrap_servers=kafka.bootstrap) as c:
+        c.assign([ONE])
+        c.seek(ONE, 8)
+        assert c.poll_arrow(timeout=0.2).num_rows == 0
+        assert c.position(ONE) == 15
 
 
-def append_raw(kafka, batch, last_delta):
-    """Put a batch into the log as compaction would have left it, with another last offset delta."""
-    from struct import pack_into
-
-    from kafkawire.protocol.crc32c import crc32c
-
-    data = bytearray(batch)
+def append_compacted(kafka, kept, last):
+    """Put a batch into the log as compaction leaves it: with gaps, up to the offset of a record that is gone."""
     log = kafka.cluster.partition("one", 0).log
+    parts = [encode_record(delta, 0, None, b"v") for delta in kept]
+    data = bytearray(seal_batch(parts, count=len(kept), base_timestamp=0, max_timestamp=0))
     pack_into(">q", data, 0, log.end)
-    pack_into(">i", data, 23, last_delta)
+    pack_into(">i", data, 23, last)
     pack_into(">I", data, 17, crc32c(bytes(data[21:])))
-    log.append(bytes(data), ) if False else append_stamped(log, bytes(data))
-
-
-def append_stamped(log, data):
-    from kafkawire.protocol.records import read_batches
-    from mockbroker.formats import stamp_batch
-
-    (batch,) = read_batches(data)
-    log.append(stamp_batch(batch, log.end, 0, None))
+    log.append(Batch(bytes(data), log.end + last, 0))
 
 
 def test_new_partitions_are_read_from_their_beginning(face, kafka):
@@ -384,8 +379,6 @@ def test_new_partitions_are_read_from_their_beginning(face, kafka):
 
 
 def grow(cluster, name, count):
-    from mockbroker.cluster import Partition
-
     topic = cluster.topic(name)
     for index in range(len(topic.partitions), count):
         topic.partitions.append(Partition(topic, index, [1]))

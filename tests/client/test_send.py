@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from zlib import crc32
 
 import pyarrow as pa
 import pytest
@@ -118,10 +119,7 @@ def test_a_partitioner_of_ones_own(face, kafka):
 
 def test_librdkafkas_partitioner(face, kafka):
     with face.Producer(bootstrap_servers=kafka.bootstrap, partitioner="consistent") as p:
-        assert p.send("many", b"v", b"key").result(timeout=SOON).partition == 0x7FA2C1 % 4 or True
-    from zlib import crc32
-
-    assert kafka.messages("many")[0].partition == crc32(b"key") % 4
+        assert [p.send("many", b"v", key).result(timeout=SOON).partition for key in KEYS] == [crc32(key) % 4 for key in KEYS]
 
 
 def test_records_without_key_stay_together_and_move_on(face, kafka):
@@ -274,14 +272,14 @@ def test_tables_are_checked(face, kafka, columns):
 
 def test_serializers(face, kafka):
     with face.Producer(
-        bootstrap_servers=kafka.bootstrap, key_serializer=lambda key: str(key).encode(), value_serializer=lambda value: value and value.encode()
+        bootstrap_servers=kafka.bootstrap, key_serializer=lambda key: str(key).encode(), value_serializer=lambda value: value and value.upper().encode()
     ) as p:
         p.send("one", "value", 1)
         p.send_many("one", ["a", None], [2, 3])
         with pytest.raises(AttributeError):
-            p.send("one", 5)
+            p.send("one", 5)  # what a serializer raises comes out as it is
         p.flush(timeout=SOON)
-    assert [(m.key, m.value) for m in kafka.messages("one")] == [(b"1", b"value"), (b"2", b"a"), (b"3", None)]
+    assert [(m.key, m.value) for m in kafka.messages("one")] == [(b"1", b"VALUE"), (b"2", b"A"), (b"3", None)]
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
@@ -311,8 +309,11 @@ def test_without_acknowledgement_nothing_is_lost_by_closing(face, kafka):
     with face.Producer(bootstrap_servers=kafka.bootstrap, acks=0) as p:
         for _ in range(20):
             p.send_many("one", [bytes(100_000)] * 20)
-    with face.Consumer("one", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", consumer_timeout_ms=2000) as c:
-        assert sum(1 for _ in c) == 400
+    with face.Consumer("one", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest") as c:
+        found = 0
+        while found < 400 and (polled := c.poll(timeout=SOON)):
+            found += len(polled)
+    assert found == 400
 
 
 def test_a_topic_may_be_created_by_sending(face, kafka):

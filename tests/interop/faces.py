@@ -35,7 +35,7 @@ class Face(Protocol):
         """A property here and a call there."""
         ...
 
-    def meanwhile(self, action: Callable[[], None]) -> None:
+    def meanwhile(self, action: Callable[[], object]) -> None:
         """Do something slow while the clients go on with what they do by themselves."""
         ...
 
@@ -60,7 +60,7 @@ class BlockingFace:
     def brokers(self, connection: kafkawire.Connection) -> Any:
         return connection.brokers
 
-    def meanwhile(self, action: Callable[[], None]) -> None:
+    def meanwhile(self, action: Callable[[], object]) -> None:
         action()
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class AsyncioFace:
     def brokers(self, connection: Awaited) -> Any:
         return connection.brokers()
 
-    def meanwhile(self, action: Callable[[], None]) -> None:
+    def meanwhile(self, action: Callable[[], object]) -> None:
         self.run(asyncio.to_thread(action))
 
     def close(self) -> None:

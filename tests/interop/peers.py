@@ -94,9 +94,7 @@ def aiokafka_produce(bootstrap: str, topic: str, rows: Sequence[Row], codec: str
 
     async def produce() -> None:
         async with aiokafka.AIOKafkaProducer(bootstrap_servers=bootstrap, enable_idempotence=True, **options) as producer:
-            sent = [
-                await producer.send(topic, row.value, row.key, 0, row.timestamp, headers=list(row.headers)) for row in rows
-            ]
+            sent = [await producer.send(topic, row.value, row.key, 0, row.timestamp, headers=list(row.headers)) for row in rows]
             await asyncio.gather(*sent)
 
     asyncio.run(asyncio.wait_for(produce(), TIMEOUT))

@@ -54,12 +54,14 @@ def test_newest_log(kafka_431: RealKafka, topic: str) -> None:
         lines = dumped[f"{topic}-{codec}"]
         batches = [line for line in lines if "baseOffset" in line]
         assert {(batch["isvalid"], batch["magic"], batch["compresscodec"]) for batch in batches} == {("true", "2", codec)}
-        assert [(line["offset"], line["CreateTime"], line["keySize"], line["valueSize"]) for line in lines if "offset" in line] == [
-            (str(offset), str(row.timestamp), size(row.key), size(row.value)) for offset, row in enumerate(ROWS)
-        ]
+        assert [
+            (line["offset"], line["CreateTime"], line["keySize"], line["valueSize"]) for line in lines if "offset" in line
+        ] == [(str(offset), str(row.timestamp), size(row.key), size(row.value)) for offset, row in enumerate(ROWS)]
         # Idempotence is on by default: one producer id, and sequences that count as offsets do in a topic of its own.
         assert len({batch["producerId"] for batch in batches} - {"-1"}) == 1
-        assert all((batch["baseSequence"], batch["lastSequence"]) == (batch["baseOffset"], batch["lastOffset"]) for batch in batches)
+        assert all(
+            (batch["baseSequence"], batch["lastSequence"]) == (batch["baseOffset"], batch["lastOffset"]) for batch in batches
+        )
 
 
 def test_oldest_log(kafka_0822: RealKafka, topic: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -52,7 +52,9 @@ def test_columns_in_batches_of_megabytes_come_back(face: Face, broker: RealKafka
         written = face.result(producer.send_many(topic, values, keys))
         assert producer.counts() == (len(values), len(values), 0, 0)
     assert [at.offset for at in written] == list(range(len(values)))
-    assert [(row.key, row.value) for row in read(face, topic, bootstrap_servers=broker.bootstrap)] == list(zip(keys, values, strict=True))
+    assert [(row.key, row.value) for row in read(face, topic, bootstrap_servers=broker.bootstrap)] == list(
+        zip(keys, values, strict=True)
+    )
 
 
 @pytest.mark.parametrize(("broker", "codec"), [(OLDEST, "gzip"), (OLDEST, "lz4"), (NEWEST, "lz4")], indirect=["broker"])
@@ -118,7 +120,7 @@ def test_arrow_both_ways(face: Face, broker: RealKafka, topic: str) -> None:
     with face.producer(bootstrap_servers=broker.bootstrap, compression_type="lz4") as producer:
         written = face.result(producer.send_arrow(topic, pyarrow.table(columns)))
     assert [at.offset for at in written] == list(range(len(rows)))
-    batches = []
+    batches: list[Any] = []
     with face.consumer(topic, bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest") as consumer:
         while sum(batch.num_rows for batch in batches) < len(rows):
             batches.append(consumer.poll_arrow(timeout=TIMEOUT))
@@ -138,14 +140,12 @@ def test_arrow_headers(face: Face, broker: RealKafka, topic: str) -> None:
     with face.producer(bootstrap_servers=broker.bootstrap) as producer:
         write(face, producer, topic, rows)
     with face.consumer(topic, bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest") as consumer:
-        found = []
+        found: list[Any] = []
         while len(found) < len(rows):
             batch = consumer.poll_arrow(timeout=TIMEOUT, headers=True)
             assert batch.num_rows
             found += batch["headers"].to_pylist()
-    assert [tuple((each["key"], each["value"]) for each in headers or ()) for headers in found] == [
-        row.headers for row in rows
-    ]
+    assert [tuple((each["key"], each["value"]) for each in headers or ()) for headers in found] == [row.headers for row in rows]
 
 
 @pytest.mark.parametrize("broker", [OLDEST], indirect=True)

@@ -193,7 +193,10 @@ def test_reading_creates_no_topic(face: Face, broker: RealKafka, topic: str) -> 
     with face.connection(broker.bootstrap) as connection:
         with pytest.raises(UnknownTopicError, match=topic):
             connection.partitions(topic)
-        with face.consumer(topic, bootstrap_servers=broker.bootstrap) as consumer, pytest.raises(UnknownTopicError, match=topic):
+        with (
+            face.consumer(topic, bootstrap_servers=broker.bootstrap) as consumer,
+            pytest.raises(UnknownTopicError, match=topic),
+        ):
             consumer.poll(timeout=TIMEOUT)
         assert topic not in connection.topics()
 

@@ -58,7 +58,7 @@ class RealKafka:
     """A broker in a process of its own, with ZooKeeper in another where the release needs it.
 
     `config` is broker properties, with underscores for dots: `RealKafka("4.3.1", num_partitions=6)`. As a context manager it
-    starts on entry, and on exit stops and removes its data; `stop()` and `start()` in between keep the data and the port.
+    starts on entry, and on exit ends and removes its data; `stop()` or `kill()`, and `start()`, in between keep data and port.
     Raises FetchError if Maven cannot bring the jars, StartError if the broker does not come up.
     """
 
@@ -109,11 +109,15 @@ class RealKafka:
             self._running[-1].stop()
             self._running.pop()
 
-    def close(self) -> None:
-        """Stop and remove the data. A second call does nothing."""
+    def kill(self) -> None:
+        """End the processes at once, as a crash would; a restart finds what was written."""
         while self._running:
-            self._running[-1].kill()  # nobody will read what an orderly shutdown would save
+            self._running[-1].kill()
             self._running.pop()
+
+    def close(self) -> None:
+        """End it and remove the data. A second call does nothing."""
+        self.kill()  # nobody will read what an orderly shutdown would save
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def create_topic(self, name: str, partitions: int = 1, **config: object) -> None:

@@ -188,5 +188,18 @@ def test_a_cluster_that_is_gone_is_an_error(load):
         options = {"kafka.bootstrap.servers": short_lived.bootstrap, "subscribe": "lost", "kafkaConsumer.pollTimeoutMs": 500}
         frame = load(**options)
         assert frame.count() == 10
-    with pytest.raises(PythonException, match="lost partition 0: nothing at offset 0"):
+    # The first attempt finds that its connection brings nothing, the second makes a new one in vain.
+    with pytest.raises(PythonException, match="BootstrapError: no broker answered"):
         frame.count()
+
+
+def test_a_leader_that_brings_nothing_is_an_error(cluster, load):
+    from pyspark.errors import PythonException
+
+    fill(cluster, "silent", count=10)
+    frame = load(subscribe="silent", **{"kafkaConsumer.pollTimeoutMs": 500})
+    fault = cluster.fail("Fetch", ErrorCode.NOT_LEADER_OR_FOLLOWER, topic="silent")
+    with pytest.raises(PythonException, match="TimeoutError: silent partition 0: nothing at offset 0"):
+        frame.count()
+    fault.clear()
+    assert frame.count() == 10

@@ -60,8 +60,8 @@ def _check_packages() -> None:
 
 
 def _run(report: Report, servers: str, connection: Connection, rows: int | None, *, with_spark: bool) -> Outcome:
-    with report.step("Load the flights") as step:
-        records = list(data.flights(rows))
+    with report.step("Load the flights", rows or data.FLIGHTS) as step:
+        records = steps.load(rows, step.advance)
         step.messages = len(records)
     flights, summaries = cluster.create_topics(connection, "flights", "carriers")
     report.line(f"At {servers}: topics {flights} and {summaries}")

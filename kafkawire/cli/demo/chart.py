@@ -37,7 +37,7 @@ def draw(carriers: Sequence[Carrier], airlines: Mapping[str, str], path: Path) -
 def _bars(axes: Axes, names: Sequence[str], values: Sequence[float], color: str, label: str) -> None:
     bars = axes.barh(names, values, color=color, height=0.72)
     axes.bar_label(bars, fmt=label, padding=4, fontsize=9)
-    axes.margins(x=0.12)  # room for the labels
+    axes.margins(x=0.12, y=0.015)  # room for the labels
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color="#dddddd")

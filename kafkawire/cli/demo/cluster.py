@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafkawire import Connection
-from kafkawire.errors import broker_error
+from kafkawire.errors import UnknownTopicError, broker_error
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from mockbroker import MockCluster
 
@@ -15,6 +15,8 @@ __all__ = ["create_topics", "servers"]
 
 PARTITIONS = 6
 REPLICAS = 3
+PATIENCE = 30
+"""Seconds that a new topic may take to be known."""
 
 
 @contextmanager
@@ -40,4 +42,20 @@ def create_topics(connection: Connection, *names: str) -> list[str]:
     for result in response.topics:
         if result.error_code:
             raise broker_error(result.error_code, f"creating topic {result.name}")
+    for each in topics:
+        _wait_until_known(connection, each.name)
     return [each.name for each in topics]
+
+
+def _wait_until_known(connection: Connection, topic: str) -> None:
+    # The controller answers before the other brokers, or even its own, have heard of the topic.
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.partitions(topic)
+        except UnknownTopicError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+        else:
+            return

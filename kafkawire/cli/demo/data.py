@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from kafkawire.errors import MissingDependencyError
 
-__all__ = ["COLUMNS", "Carrier", "airlines", "flights"]
+__all__ = ["COLUMNS", "FLIGHTS", "Carrier", "airlines", "flights"]
 
 COLUMNS: dict[str, type[int | str]] = {
     "year": int,
@@ -39,6 +39,8 @@ COLUMNS: dict[str, type[int | str]] = {
 }
 """The columns of the flights, in the order of the file. Cancelled flights have no times and delays."""
 
+FLIGHTS = 336_776
+"""How many flights there are."""
 MISSING = "NA"
 
 

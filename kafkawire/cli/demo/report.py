@@ -45,7 +45,8 @@ class Report:
     @contextmanager
     def step(self, title: str, total: int | None = None) -> Iterator[Step]:
         """Time a step, with `total` messages if that is known; what it did goes into the `messages` of the step yielded."""
-        columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        counted = [] if total is None else [MofNCompleteColumn()]
+        columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), *counted, TimeElapsedColumn()
         with Progress(*columns, console=self.console, transient=True, disable=not self.console.is_terminal) as progress:
             bar = progress.add_task(title, total=total)
             step = Step(title, lambda count: progress.advance(bar, count))

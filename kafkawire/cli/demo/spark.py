@@ -68,6 +68,7 @@ def run(*arguments: str) -> Iterator[SparkJob]:
     ends. As a group of processes all of it gets the signal to end, and a Ctrl-C only through here. What Spark and the JVM
     write to stderr, which no setting silences altogether, goes to a file.
     """
+    on_terminate = signal.signal(signal.SIGTERM, signal.default_int_handler)  # it has to clean up as Ctrl-C has
     command = [sys.executable, "-m", "kafkawire.cli.demo.spark_job", *arguments]
     with (
         tempfile.TemporaryFile("w+") as log,
@@ -81,4 +82,5 @@ def run(*arguments: str) -> Iterator[SparkJob]:
                 os.killpg(process.pid, signal.SIGTERM)
             raise
         finally:
+            signal.signal(signal.SIGTERM, on_terminate)
             process.stdout.read()  # ends when the last process that can write to it does, so the JVM too

@@ -7,15 +7,25 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 
 from kafkawire import Connection, Consumer, Producer
-from kafkawire.cli.demo.data import Carrier
+from kafkawire.cli.demo.data import Carrier, flights
 
-__all__ = ["consume", "count_records", "produce", "summarize", "write"]
+__all__ = ["consume", "count_records", "load", "produce", "summarize", "write"]
 
 CHUNK = 1000
 """How many records between two reports of progress."""
 
 Advance = Callable[[int], None]
 """Takes how many more records are through."""
+
+
+def load(limit: int | None, advance: Advance) -> list[tuple[bytes, bytes]]:
+    """Key and value of each flight, of the first `limit` if that is not None."""
+    records = []
+    for number, record in enumerate(flights(limit)):
+        records.append(record)
+        if number % CHUNK == 0:
+            advance(CHUNK)
+    return records
 
 
 def produce(connection: Connection, topic: str, records: Collection[tuple[bytes, bytes]], advance: Advance) -> int:
@@ -42,20 +52,20 @@ def produce(connection: Connection, topic: str, records: Collection[tuple[bytes,
 
 def summarize(connection: Connection, topic: str, advance: Advance) -> list[Carrier]:
     """Read all flights and count them by carrier, as Spark does it in kafkawire.cli.demo.spark."""
-    flights: Counter[str] = Counter()
+    count: Counter[str] = Counter()
     departed: Counter[str] = Counter()
     delay: Counter[str] = Counter()
     with Consumer(topic, connection=connection, auto_offset_reset="earliest", stop_at_end=True) as consumer:
         for number, message in enumerate(consumer):
             flight = json.loads(message.value or b"")
             carrier = flight["carrier"]
-            flights[carrier] += 1
+            count[carrier] += 1
             if flight["dep_delay"] is not None:
                 departed[carrier] += 1
                 delay[carrier] += flight["dep_delay"]
             if number % CHUNK == 0:
                 advance(CHUNK)
-    return [Carrier(name, flights[name], delay[name] / departed[name] if departed[name] else None) for name in flights]
+    return [Carrier(name, count[name], delay[name] / departed[name] if departed[name] else None) for name in count]
 
 
 def write(connection: Connection, topic: str, carriers: Iterable[Carrier]) -> int:
