@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Unpack
 
 from kafkawire.config import ConnectionOptions, connection_part
@@ -25,7 +26,11 @@ class Connection(ConnectionFace, Closing):
 
     def __init__(self, servers: str | Sequence[str] | None = None, /, **options: Unpack[ConnectionOptions]) -> None:
         self.net = Net()
-        super().__init__(self.net, servers, options)
+        try:
+            super().__init__(self.net, servers, options)
+        except BaseException:
+            self.net.close()
+            raise
 
     @property
     def brokers(self) -> list[Broker]:
@@ -65,6 +70,16 @@ class Connection(ConnectionFace, Closing):
         """Close all links. Idempotent; what uses this connection can do nothing afterwards."""
         self.client.close()
         self.net.close()
+
+    @contextmanager
+    def closed_unless_made(self, own: bool) -> Iterator[None]:
+        """For the constructor of what uses this connection: closes it, if it is the user's `own`, should that fail."""
+        try:
+            yield
+        except BaseException:
+            if own:
+                self.close()
+            raise
 
 
 def connect_for(connection: Connection | None, options: ConnectionOptions) -> tuple[Connection, bool]:

@@ -32,7 +32,8 @@ class Consumer(ConsumerFace, Closing):
     def __init__(self, *topics: str, connection: Connection | None = None, **options: Unpack[ConsumerOptions]) -> None:
         resolved = shared(ConsumerOptions, options, connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
-        self._setup(self._connection.client, resolved, topics)
+        with self._connection.closed_unless_made(self._own_connection):
+            self._setup(self._connection.client, resolved, topics)
 
     # ---- reading
 
@@ -96,7 +97,7 @@ class Consumer(ConsumerFace, Closing):
         return self._ends(partitions, LATEST, timeout)
 
     def offsets_for_times(
-        self, times: Mapping[SomePartition, int], *, timeout: float | None = None
+        self, times: Mapping[TopicPartition, int] | Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, Found | None]:
         """The first (offset, timestamp) at or after a time, in milliseconds, in each partition; None where there is none."""
         asked = {TopicPartition(*tp): time for tp, time in times.items()}

@@ -76,7 +76,8 @@ class Producer(ProducerFace, Closing):
     def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions]) -> None:
         resolved = shared(ProducerOptions, options, connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
-        self._setup(self._connection.client, resolved)
+        with self._connection.closed_unless_made(self._own_connection):
+            self._setup(self._connection.client, resolved)
         self._plain = self._core.plain
 
     def send(

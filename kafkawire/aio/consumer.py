@@ -86,7 +86,7 @@ class Consumer(ConsumerFace, AsyncClosing):
         return await self._core.ends(asked, LATEST, self._connection.deadline(timeout))
 
     async def offsets_for_times(
-        self, times: Mapping[SomePartition, int], *, timeout: float | None = None
+        self, times: Mapping[TopicPartition, int] | Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, Found | None]:
         """The first (offset, timestamp) at or after a time, in milliseconds, in each partition; None where there is none."""
         asked = {TopicPartition(*tp): time for tp, time in times.items()}

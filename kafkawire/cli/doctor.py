@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
+from importlib import import_module
 from typing import Any
 
 import click
@@ -17,6 +18,8 @@ from kafkawire.version import __version__
 
 __all__ = ["command"]
 
+FEATURES = ("compression", "crc32c", "murmur2", "records")
+"""Modules of kafkawire.protocol that enter what they can do in several ways into the registry when they are loaded."""
 LIBRARIES = {"numpy": "fast", "pyarrow": "arrow", "pyspark": "spark"}
 """Optional library -> the extra that brings it."""
 
@@ -33,6 +36,8 @@ def command(as_json: bool) -> None:
 
 
 def findings() -> dict[str, Any]:
+    for module in FEATURES:
+        import_module(f"kafkawire.protocol.{module}")
     return {
         "kafkawire": __version__,
         "python": f"{platform.python_version()} ({platform.python_implementation()}, {platform.system()} {platform.machine()})",

@@ -327,6 +327,7 @@ class Accumulator:
             for topic in self._known.values():
                 for queue in topic.queues:
                     queue.next_sequence = 0
+                    queue.known = False
                     for batch in queue.ready:
                         batch.unseal()
                         batch.sequence = NO_SEQUENCE
@@ -459,7 +460,7 @@ class Accumulator:
         expired = []
         while queue.ready and queue.ready[0].expires <= now:
             expired.append(queue.ready.popleft())
-            queue.in_flight += 1
+            queue.in_flight[expired[-1]] = None
         return expired
 
     def _head(self, queue: PartitionQueue) -> Batch:
@@ -467,10 +468,11 @@ class Accumulator:
 
     def _ready_at(self, queue: PartitionQueue, hurry: bool) -> float:
         """When the next batch of a partition may leave; NEVER while those in flight must come back first."""
-        if queue.recovering:
-            if queue.in_flight:
+        if queue.in_flight:
+            alone = not queue.known and next(iter(queue.in_flight)).sequence != NO_SEQUENCE
+            if queue.recovering or alone:
                 return NEVER
-            queue.recovering = False
+        queue.recovering = False
         if not queue.ready and not queue.open.count:
             return NEVER  # an interrupt came between opening it and the first record
         if queue.retry_at > 0.0:
@@ -482,15 +484,16 @@ class Accumulator:
         if not queue.ready:
             self._roll(queue)
             self._known[queue.topic].move_on(queue)
-        queue.in_flight += 1
         # To the end: where requests are full, the other partitions come first next time.
         del self._active[queue]
         self._active[queue] = None
-        return queue.ready.popleft()
+        batch = queue.ready.popleft()
+        queue.in_flight[batch] = None
+        return batch
 
     def _leave_flight(self, batch: Batch) -> PartitionQueue:
         queue = batch.queue
-        queue.in_flight -= 1
+        del queue.in_flight[batch]
         return queue
 
     def _finish(self, batch: Batch, error: KafkaError | None, offset: int | None, log_time: int) -> list[Signal]:
@@ -499,6 +502,7 @@ class Accumulator:
         batch.base_offset = offset
         batch.log_append_time = log_time
         if error is None:
+            batch.queue.known = True
             self._acknowledged += batch.count
         else:
             self._failed += batch.count

@@ -13,6 +13,7 @@ from kafkawire.protocol.frames import RequestFrame, decode_response, request_fra
 from kafkawire.protocol.handshake import BEFORE_API_VERSIONS, Ranges, common_version, read_api_versions
 from kafkawire.protocol.messages import response
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
+from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkawire.protocol.schema import Request, Response
 from kafkawire.version import __version__
 
@@ -93,8 +94,9 @@ class Dialer:
     async def open(self, address: Address, deadline: float) -> BrokerLink:
         """Connect and agree on versions; `deadline` is for all attempts together.
 
-        Brokers before 0.10 either close the connection on ApiVersions or never answer it. Either verdict is remembered for
-        as long as metadata is, no longer: a proxy or a starting broker can look the same for a moment.
+        Brokers before 0.10 either close the connection on ApiVersions or never answer it. A proxy, a starting broker or a bad
+        network can look the same, so the verdict counts only if the broker then answers as an old one does: Kafka 4 would
+        not. It is remembered for as long as metadata is.
 
         Raises ConnectError, NotKafkaError, ConnectionLost or RequestTimedOut.
         """
@@ -121,8 +123,15 @@ class Dialer:
                 log.info("connected to %s", address)
                 return BrokerLink(link, address, ranges, self._options["client_id"])
         link = await self._connect(address, deadline)
+        broker = BrokerLink(link, address, BEFORE_API_VERSIONS, self._options["client_id"])
+        try:
+            await broker.call(self._net, ListOffsetsRequest(replica_id=-1), deadline)
+        except BaseException:
+            link.close()
+            self._legacy.pop(address, None)
+            raise
         log.info("connected to %s, which is older than 0.10", address)
-        return BrokerLink(link, address, BEFORE_API_VERSIONS, self._options["client_id"])
+        return broker
 
     async def _connect(self, address: Address, deadline: float) -> Link:
         setup = self._net.now() + self._options["socket_connection_setup_timeout_ms"] / 1000

@@ -23,9 +23,11 @@ def not_bytes(name: str, given: object) -> TypeError:
 
 
 class PartitionQueue:
-    """What waits for one partition: the open batch, full ones in order, and how many are in flight."""
+    """What waits for one partition: the open batch, full ones in order, and those in flight."""
 
-    __slots__ = ("accumulator", "in_flight", "index", "next_sequence", "open", "ready", "recovering", "retry_at", "topic")
+    __slots__ = (
+        "accumulator", "in_flight", "index", "known", "next_sequence", "open", "ready", "recovering", "retry_at", "topic",
+    )  # fmt: skip
 
     def __init__(self, accumulator: Accumulator, topic: str, index: int) -> None:
         self.accumulator = accumulator
@@ -33,11 +35,18 @@ class PartitionQueue:
         self.index = index
         self.open: Batch = CLOSED
         self.ready: deque[Batch] = deque()
-        self.in_flight = 0
+        self.in_flight: dict[Batch, None] = {}
+        """In the order in which they were taken."""
         self.recovering = False
         """A batch has failed and will be sent again: nothing else leaves before those in flight are back (trap 62)."""
         self.retry_at = 0.0
         self.next_sequence = 0
+        self.known = False
+        """Whether the broker has taken a batch under this producer id: before, it would take any sequence (KIP-360)."""
+
+    def is_oldest(self, batch: Batch) -> bool:
+        """Whether a batch in flight was accepted before all others that are not written."""
+        return next(iter(self.in_flight)) is batch and not (self.ready and self.ready[0].order < batch.order)
 
     def put_back(self, batch: Batch) -> None:
         """Queue a batch for another attempt, before everything that was accepted after it."""

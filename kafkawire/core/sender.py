@@ -198,7 +198,7 @@ class Sender:
             self._failed(batch, error, now, retriable=True)
         elif self._idempotence.active and code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
             # Only the oldest one tells of a loss; those behind a failed batch are merely early (trap 63).
-            if queue.in_flight == 1 and not (queue.ready and queue.ready[0].order < batch.order) and batch.attempts:
+            if queue.is_oldest(batch) and batch.attempts:
                 self._idempotence.renew(f"{where}: {code.name}")
             self._failed(batch, error, now, retriable=True)
         else:
@@ -252,7 +252,8 @@ class Sender:
         return links, due
 
     def _backlog(self) -> int:
-        return sum(node.link.link.backlog() for node in self._nodes.values() if node.link is not None)
+        links = [node.link.link for node in self._nodes.values() if node.link is not None]
+        return sum(link.backlog() for link in links if link.error is None)
 
     def _in_flight(self) -> int:
         return sum(len(node.in_flight) for node in self._nodes.values())

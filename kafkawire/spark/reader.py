@@ -76,6 +76,7 @@ def read_range(consumer: Consumer, wanted: OffsetRange, *, headers: bool, patien
             )
         if batch.num_rows:
             yield batch if reached <= wanted.end else _before(batch, wanted.end)
+            moved_at = time.monotonic()  # what Spark did with the batch may have taken long
 
 
 def _before(batch: pa.RecordBatch, end: int) -> pa.RecordBatch:

