@@ -66,7 +66,7 @@ class Producer(ProducerFace, Closing):
     """Sends records; any thread may call it.
 
     Options are those of `ProducerOptions`; with `connection`, those of the connection are the connection's. Close it, or use
-    it in a `with` statement: leaving it flushes.
+    it in a `with` statement: leaving it flushes, but for Ctrl-C, which fails what is queued.
 
     Raises ConfigurationError for options that are unknown, contradictory or out of range.
     """
@@ -142,6 +142,10 @@ class Producer(ProducerFace, Closing):
         finally:
             if self._own_connection:
                 self._connection.close()
+
+    def abandon(self) -> None:
+        """Close at once: what is queued fails with ClosedError."""
+        self.close(timeout=0.0)
 
 
 def _wait(batch: Batch, timeout: float | None) -> None:

@@ -110,3 +110,7 @@ class Producer(ProducerFace, AsyncClosing):
         finally:
             if self._own_connection:
                 await self._connection.close()
+
+    async def abandon(self) -> None:
+        """Close at once: what is queued fails with ClosedError."""
+        await self.close(timeout=0.0)

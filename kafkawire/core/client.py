@@ -33,6 +33,10 @@ __all__ = ["CONTROL", "Client", "Purpose"]
 log = logging.getLogger("kafkawire.connection")
 
 
+UNKNOWN_FOR_GOOD = 4
+"""Attempts, over about a second and a half, after which a topic is taken not to exist: creation is asynchronous (trap 131)."""
+
+
 class Purpose:
     """What links are for. A broker answers a connection in order, so what may wait long has links of its own.
 
@@ -283,7 +287,7 @@ class Client:
             code = self._topic_errors.get(name)
             if code is not None and not code.retriable:
                 raise broker_error(code, f"topic {name!r}")
-            if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and not create and attempts >= 1:
+            if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and not create and attempts >= UNKNOWN_FOR_GOOD:
                 raise self._unknown_topic(name)
             attempts += 1
             await self.net.wait(self.net.signal(), min(deadline, self.net.now() + self.retry_backoff.delay(attempts)))

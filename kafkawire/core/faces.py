@@ -35,6 +35,11 @@ __all__ = [
 SomePartition = TopicPartition | tuple[str, int]
 
 
+def is_leaving(kind: type[BaseException] | None) -> bool:
+    """Whether an exception asks to leave at once: Ctrl-C, cancellation, the end of the interpreter."""
+    return kind is not None and not issubclass(kind, Exception)
+
+
 class Closing:
     """What a `with` statement closes."""
 
@@ -45,6 +50,13 @@ class Closing:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if is_leaving(kind):
+            self.abandon()
+        else:
+            self.close()
+
+    def abandon(self) -> None:
+        """Close without waiting for anything."""
         self.close()
 
 
@@ -60,6 +72,13 @@ class AsyncClosing:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if is_leaving(kind):
+            await self.abandon()
+        else:
+            await self.close()
+
+    async def abandon(self) -> None:
+        """Close without waiting for anything."""
         await self.close()
 
 
