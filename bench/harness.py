@@ -185,7 +185,7 @@ def measure(contender: Contender, job: Job, limit: float) -> Sample:
         _end_session(process)
     if process.returncode != 0:
         print(errors, file=sys.stderr)
-        raise Failure(f"failed: {json.loads(output.splitlines()[-1]) if output else process.returncode}")
+        raise Failure(f"failed: {output.splitlines()[-1] if output else process.returncode}")
     return Sample(*json.loads(output.splitlines()[-1]))
 
 

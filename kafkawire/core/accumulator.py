@@ -296,11 +296,11 @@ class Accumulator:
                         del self._active[queue]
                     continue
                 batch = self._head(queue)
-                ready_at = self._ready_at(queue, hurry)
                 node = leader_of(queue.topic, queue.index)
+                ready_at = self._ready_at(queue, node, hurry)
                 if ready_at <= now and node in room and (node not in taken or batch.size <= room[node]):
                     room[node] -= batch.size
-                    taken.setdefault(node, []).append(self._take(queue))
+                    taken.setdefault(node, []).append(self._take(queue, node))
                 else:
                     leaderless = leaderless or node is None
                     due = min(due, batch.expires, ready_at if ready_at > now else NEVER)
@@ -466,11 +466,15 @@ class Accumulator:
     def _head(self, queue: PartitionQueue) -> Batch:
         return queue.ready[0] if queue.ready else queue.open
 
-    def _ready_at(self, queue: PartitionQueue, hurry: bool) -> float:
-        """When the next batch of a partition may leave; NEVER while those in flight must come back first."""
+    def _ready_at(self, queue: PartitionQueue, node: int | None, hurry: bool) -> float:
+        """When the next batch of a partition may leave for a broker; NEVER while those in flight must come back first.
+
+        That is so after a failure, for the first batch under a producer id, and when the leader is another one now: more
+        batches than brokers remember could be on their way (trap 62).
+        """
         if queue.in_flight:
             alone = not queue.known and next(iter(queue.in_flight)).sequence != NO_SEQUENCE
-            if queue.recovering or alone:
+            if queue.recovering or alone or queue.node != node:
                 return NEVER
         queue.recovering = False
         if not queue.ready and not queue.open.count:
@@ -479,7 +483,7 @@ class Accumulator:
             return queue.retry_at
         return 0.0 if queue.ready or hurry else queue.open.due
 
-    def _take(self, queue: PartitionQueue) -> Batch:
+    def _take(self, queue: PartitionQueue, node: int) -> Batch:
         queue.retry_at = 0.0
         if not queue.ready:
             self._roll(queue)
@@ -489,6 +493,7 @@ class Accumulator:
         self._active[queue] = None
         batch = queue.ready.popleft()
         queue.in_flight[batch] = None
+        queue.node = node
         return batch
 
     def _leave_flight(self, batch: Batch) -> PartitionQueue:

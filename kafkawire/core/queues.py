@@ -26,7 +26,7 @@ class PartitionQueue:
     """What waits for one partition: the open batch, full ones in order, and those in flight."""
 
     __slots__ = (
-        "accumulator", "in_flight", "index", "known", "next_sequence", "open", "ready", "recovering", "retry_at", "topic",
+        "accumulator", "in_flight", "index", "known", "next_sequence", "node", "open", "ready", "recovering", "retry_at", "topic",
     )  # fmt: skip
 
     def __init__(self, accumulator: Accumulator, topic: str, index: int) -> None:
@@ -37,6 +37,8 @@ class PartitionQueue:
         self.ready: deque[Batch] = deque()
         self.in_flight: dict[Batch, None] = {}
         """In the order in which they were taken."""
+        self.node = -1
+        """The broker that they were taken for."""
         self.recovering = False
         """A batch has failed and will be sent again: nothing else leaves before those in flight are back (trap 62)."""
         self.retry_at = 0.0

@@ -1,0 +1,278 @@
+"""What users get wrong: each is an exception of its own that says what was tried, where, and what to do."""
+
+from __future__ import annotations
+
+import http.server
+import logging
+import socket
+import threading
+
+import pytest
+
+import kafkawire
+from kafkawire.errors import BootstrapError, ConfigurationError, CorruptRecordsError, NotKafkaError, UnknownTopicError
+from tests.client.faces import SOON
+
+
+@pytest.fixture
+def closed_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+@pytest.fixture
+def web_server():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+    server.RequestHandlerClass.log_message = lambda *_: None
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_port
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def calls(face, **options):
+    """Every way to notice that there is no cluster."""
+    with face.Connection(**options) as connection:
+        yield lambda: connection.topics(timeout=1)
+        yield lambda: connection.partitions("t", timeout=1)
+    with face.Producer(**options, max_block_ms=1000) as p:
+        yield lambda: p.send("t", b"v")
+    with face.Consumer("t", **options) as c:
+        yield lambda: c.poll(timeout=1)
+        yield lambda: c.end_offsets([("t", 0)], timeout=1)
+
+
+def test_nobody_listens(face, closed_port):
+    for call in calls(face, bootstrap_servers=f"127.0.0.1:{closed_port}"):
+        with pytest.raises(BootstrapError, match=rf"127.0.0.1:{closed_port}.*refused.*Check bootstrap_servers"):
+            call()
+
+
+def test_a_name_that_is_none(face):
+    for call in calls(face, bootstrap_servers="no-such-host.invalid:9092"):
+        with pytest.raises(BootstrapError, match=r"no-such-host.invalid:9092.*resolve"):
+            call()
+
+
+def test_a_poll_that_waits_for_the_cluster_keeps_to_its_time(face, kafka):
+    kafka.drop("Metadata")
+    with face.Consumer("one", bootstrap_servers=kafka.bootstrap) as c:
+        assert c.poll(timeout=0.05) == []
+        assert c.poll() == []
+
+
+def test_a_web_server(face, web_server):
+    for call in calls(face, bootstrap_servers=f"127.0.0.1:{web_server}", api_version_auto_timeout_ms=300):
+        with pytest.raises((NotKafkaError, BootstrapError), match=rf"127.0.0.1:{web_server}"):
+            call()
+
+
+def test_http_is_recognised(face):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        over = threading.Event()
+
+        def answer():
+            while not over.is_set():
+                connection, _ = server.accept()
+                with connection:
+                    if connection.recv(10):
+                        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        with face.Connection(f"127.0.0.1:{server.getsockname()[1]}") as connection:
+            with pytest.raises(NotKafkaError, match="HTTP"):
+                connection.topics(timeout=SOON)
+        over.set()
+        socket.create_connection(server.getsockname()).close()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"bootstrap_server": "x:1"}, "unknown option 'bootstrap_server': did you mean 'bootstrap_servers'"),
+        ({"linger": 5}, "did you mean 'linger_ms'"),
+        ({"queue_buffering_max_ms": 5}, "use linger_ms"),
+        ({"group_id": "g"}, "consumer groups are not in this release"),
+        ({"security_protocol": "SASL_SSL"}, "'SASL_SSL' is not one of 'PLAINTEXT', 'SSL'"),
+        ({"linger_ms": "5"}, "linger_ms: '5' is not int"),
+        ({"linger_ms": -1}, "-1 is less than 0"),
+        ({"linger_ms": True}, "True is not int"),
+        ({"acks": 2}, "acks: 2 is not one of"),
+        ({"acks": True}, "True is not one of"),
+        ({"compression_type": "brotli"}, "'brotli' is not one of"),
+        ({"partitioner": "random"}, "partitioner"),
+        ({"partitioner": 5}, "not callable"),
+        ({"key_serializer": b"utf-8"}, "not callable"),
+        ({"compression_type": "gzip", "compression_level": 99}, "gzip level 99"),
+        ({"bootstrap_servers": "localhost"}, "'localhost' is not host:port"),
+        ({"bootstrap_servers": ""}, "is not host:port"),
+        ({"bootstrap_servers": []}, "bootstrap_servers is empty"),
+        ({"bootstrap_servers": 9092}, "bootstrap_servers"),
+        ({"bootstrap_servers": [("localhost", 9092)]}, "bootstrap_servers"),
+        ({"bootstrap_servers": "localhost:0"}, "host:port"),
+        ({"bootstrap_servers": "::1:9092"}, r"IPv6: \[address\]:port"),
+        ({"ssl_cafile": "/x.pem"}, "set security_protocol='SSL'"),
+        ({"security_protocol": "SSL", "ssl_cafile": "/nowhere/x.pem", "ssl_context": object()}, "excludes the other options"),
+        ({"enable_idempotence": True, "acks": 0}, "contradicts acks=0"),
+    ],
+    ids=str,
+)
+def test_options(face, options, text):
+    with pytest.raises(ConfigurationError, match=text):
+        face.Producer(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"auto_offset_reset": "smallest"}, "'smallest' is not one of 'earliest'"),
+        ({"value_deserializer": "json"}, "not callable"),
+        ({"enable_auto_commit": True}, "consumer groups are not in this release"),
+        ({"max_poll_records": 0}, "less than 1"),
+        ({"linger_ms": 5}, "unknown option"),
+    ],
+    ids=str,
+)
+def test_options_of_a_consumer(face, options, text):
+    with pytest.raises(ConfigurationError, match=text):
+        face.Consumer("t", **options)
+
+
+def test_options_of_the_connection_belong_there(face, kafka):
+    with face.Connection(kafka.bootstrap) as connection:
+        with pytest.raises(ConfigurationError, match="client_id belongs to the connection"):
+            face.Producer(connection=connection, client_id="x")
+
+
+def test_properties():
+    for properties, text in (
+        ({"linger.mss": 5}, "unknown property 'linger.mss': did you mean 'linger.ms'"),
+        ({"error.cb": print}, "exceptions, and the logger"),
+        ({"linger.ms": "soon"}, "linger.ms: 'soon' is not a whole number"),
+        ({"group.id": "g"}, "consumer groups"),
+    ):
+        with pytest.raises(ConfigurationError, match=text):
+            kafkawire.Producer.from_properties(properties)
+
+
+def test_secrets_stay_secret(face, caplog):
+    caplog.set_level(logging.DEBUG)
+    secret = "swordfish-77"  # noqa: S105
+    with face.Producer(security_protocol="SSL", ssl_password=secret, bootstrap_servers="localhost:1", max_block_ms=10) as p:
+        with pytest.raises(kafkawire.errors.KafkaError) as caught:
+            p.send("t", b"v")
+        assert secret not in repr(p) + repr(p.options) + repr(caught.value) + str(caught.value)
+    with pytest.raises(ConfigurationError) as caught:
+        face.Producer(ssl_password=77_777)
+    assert "77777" not in str(caught.value)
+    assert secret not in caplog.text
+
+
+@pytest.mark.parametrize("record", [{"value": "text"}, {"value": 5}, {"value": b"v", "key": "text"}, {"value": b"v", "key": 5}], ids=str)
+@pytest.mark.parametrize("more", [{}, {"timestamp": 5}, {"headers": [("h", b"")]}], ids=str)
+@pytest.mark.parametrize("topic", ["one", "many"])
+def test_text_is_not_bytes(face, kafka, record, more, topic):
+    with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
+        with pytest.raises(TypeError, match="must be bytes or None, not .*encode it, or give .*_serializer"):
+            p.send(topic, **record, **more)
+        assert p.counts().accepted == 0
+
+
+@pytest.mark.parametrize("headers", [[("h", "text")], [(b"h", b"")], ["h"], [("h",)], {"h": b"x"}, 5, [("h", b"", 1)]], ids=str)
+def test_headers_are_pairs(face, kafka, headers):
+    with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
+        with pytest.raises((ConfigurationError, TypeError), match="header"):
+            p.send("one", b"v", headers=headers)
+        assert p.counts().accepted == 0
+        assert p.send("one", b"v").result(timeout=SOON).offset == 0
+
+
+@pytest.mark.parametrize("partition", [-1, 1, 2**40])
+def test_partitions_that_are_not_there(face, kafka, partition):
+    with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
+        with pytest.raises(ConfigurationError, match=f"partition {partition}: topic 'one' has partitions 0 to 0"):
+            p.send("one", b"v", partition=partition)
+        assert p.counts().accepted == 0
+
+
+@pytest.mark.parametrize("timestamp", ["noon", 1.5, 2**70])
+def test_times_are_milliseconds(face, kafka, timestamp):
+    with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
+        with pytest.raises((ConfigurationError, TypeError, ValueError, OverflowError)):
+            p.send("one", b"v", timestamp=timestamp)
+        assert p.counts().accepted == 0
+        assert p.send("one", b"v").result(timeout=SOON).offset == 0
+
+
+def test_unknown_topics(face):
+    from mockbroker import MockCluster
+
+    with MockCluster(brokers=1, config={"auto.create.topics.enable": "false"}) as kafka:
+        with face.Producer(bootstrap_servers=kafka.bootstrap, max_block_ms=500) as p:
+            for call in (lambda: p.send("nope", b"v"), lambda: p.send_many("nope", [b"v"])):
+                with pytest.raises(UnknownTopicError, match=r"topic 'nope' is not on the cluster \(127.0.0.1:.*create it"):
+                    call()
+            with pytest.raises(ConfigurationError, match="empty"):
+                p.send("", b"v")
+        with face.Consumer("nope", bootstrap_servers=kafka.bootstrap) as c:
+            for call in (lambda: c.poll(timeout=SOON), lambda: next(iter(c)), lambda: c.poll_arrow(timeout=SOON)):
+                with pytest.raises(UnknownTopicError, match="nope"):
+                    call()
+        with face.Consumer(bootstrap_servers=kafka.bootstrap) as c:
+            c.assign([("nope", 0)])
+            with pytest.raises(UnknownTopicError, match="nope"):
+                c.poll(timeout=SOON)
+            c.seek(("nope", 0), 5)
+            with pytest.raises(UnknownTopicError, match="nope"):
+                c.poll(timeout=SOON)
+
+
+def test_a_corrupt_batch(face, kafka):
+    """The records before it come out, then the error, with the place; the position is kept."""
+    for i in range(5):
+        kafka.produce("one", b"%d" % i)
+    with face.Consumer("one", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", retry_backoff_ms=10) as c:
+        assert len(c.poll(timeout=SOON, max_records=3)) == 3
+        c.seek(("one", 0), 2)
+        fault = kafka.corrupt()
+        for read in (lambda: c.poll(timeout=SOON), lambda: c.poll_arrow(timeout=SOON), lambda: list(c)):
+            with pytest.raises(CorruptRecordsError, match="one partition 0 at offset 2: .*seek past it"):
+                while True:
+                    read()
+            assert c.position(("one", 0)) == 2
+        fault.clear()
+        assert [m.offset for m in c.poll(timeout=SOON)] == [2, 3, 4]
+
+
+def test_damage_that_the_checksum_does_not_show(face, kafka):
+    """A batch that does not unpack: what is before it comes out all the same."""
+    from struct import pack_into
+
+    from kafkawire.protocol.crc32c import crc32c
+    from kafkawire.protocol.records import encode_record, seal_batch
+    from mockbroker.log import Batch
+
+    def append(offset):
+        data = bytearray(seal_batch([encode_record(0, 0, None, b"v")], count=1, base_timestamp=0, max_timestamp=0))
+        pack_into(">q", data, 0, offset)
+        if offset == 2:
+            data[61] += 2  # the length of the record
+            pack_into(">I", data, 17, crc32c(bytes(data[21:])))
+        kafka.cluster.partition("one", 0).log.append(Batch(bytes(data), offset, 0))
+
+    for offset in range(4):
+        kafka.call(lambda offset=offset: append(offset))
+    for read in ("poll", "poll_arrow"):
+        with face.Consumer("one", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest") as c:
+            assert len(getattr(c, read)(timeout=SOON)) == 2
+            for _ in range(2):
+                with pytest.raises(CorruptRecordsError, match="one partition 0 at offset 2"):
+                    getattr(c, read)(timeout=SOON)
+                assert c.position(("one", 0)) == 2
+            c.seek(("one", 0), 3)
+            assert len(getattr(c, read)(timeout=SOON)) == 1
