@@ -48,39 +48,46 @@ def to_arrow(columns: RecordColumns, topic: str, partition: int, *, headers: boo
     What a record has not (a key, a value, a timestamp and its type, headers) is null. Raises EncodeError where keys or values
     come to 2 GiB or more, or a timestamp does not fit microseconds; CorruptRecordsError for damaged headers.
     """
-    if isinstance(columns.offsets, list):
-        key, value, offset, timestamp = _from_lists(columns)
-    else:
-        key, value, offset, timestamp = _from_arrays(columns)
-    count = columns.count
-    fields = [
-        key,
-        value,
-        pa.repeat(pa.scalar(topic, pa.string()), count),
-        pa.repeat(pa.scalar(partition, pa.int32()), count),
-        offset,
-        timestamp,
-        _timestamp_types(columns, timestamp),
-    ]
+    make = _from_lists if isinstance(columns.offsets, list) else _from_arrays
+    fields = make(columns, topic, partition)
     if headers:
         fields.append(_headers(columns))
     return pa.RecordBatch.from_arrays(fields, schema=arrow_schema(headers))
 
 
-def _from_arrays(columns: RecordColumns) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
-    """Key, value, offset, timestamp from numpy columns."""
+def _from_arrays(columns: RecordColumns, topic: str, partition: int) -> list[pa.Array]:
+    """All columns but the headers, from numpy.
+
+    Arrays are made from buffers throughout: `pa.array` and `pa.scalar` import pandas where it is installed, which takes
+    longer than reading a million records.
+    """
     import numpy as np
 
+    count = columns.count
     stamps = np.asarray(columns.timestamps)
     missing = stamps == -1
     _check_range(stamps.min(initial=0), stamps.max(initial=0))
-    microseconds = pa.array(stamps * 1000, pa.int64(), mask=missing if missing.any() else None)
-    return (
+    name = topic.encode()
+    _check_bytes(count * len(name))
+    name_ends = np.arange(count + 1, dtype=np.int32) * np.int32(len(name))
+    types = np.repeat([run.timestamp_type for run, _ in columns.run_lengths()], [rows for _, rows in columns.run_lengths()])
+    return [
         _gather(np, columns, columns.key_starts, columns.key_ends),
         _gather(np, columns, columns.value_starts, columns.value_ends),
-        pa.array(columns.offsets, pa.int64()),
-        microseconds.view(_TIMESTAMP),
-    )
+        pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(name_ends), pa.py_buffer(name * count)]),
+        _column(np, pa.int32(), np.full(count, partition, np.int32)),
+        _column(np, pa.int64(), np.ascontiguousarray(columns.offsets, np.int64)),
+        _column(np, _TIMESTAMP, stamps * 1000, missing),
+        _column(np, pa.int32(), types.astype(np.int32), missing),
+    ]
+
+
+def _column(np: Any, kind: pa.DataType, numbers: Any, nulls: Any = None) -> pa.Array:
+    """An Arrow array over a numpy array; null where `nulls` says so."""
+    valid = None
+    if nulls is not None and nulls.any():
+        valid = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(numbers), [valid, pa.py_buffer(numbers)])
 
 
 def _gather(np: Any, columns: RecordColumns, starts: Any, ends: Any) -> pa.Array:
@@ -101,20 +108,24 @@ def _gather(np: Any, columns: RecordColumns, starts: Any, ends: Any) -> pa.Array
     bounds[0::2] = starts
     bounds[1::2] = ends
     pieces = pa.Array.from_buffers(binary, max(2 * count - 1, 0), [None, pa.py_buffer(bounds), pa.py_buffer(columns.data)])
-    taken = pieces.take(pa.array(np.arange(0, 2 * count, 2), mask=nulls if has_nulls else None))
+    taken = pieces.take(_column(np, pa.int64(), np.arange(0, 2 * count, 2), nulls))
     return taken.cast(pa.binary())
 
 
-def _from_lists(columns: RecordColumns) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
+def _from_lists(columns: RecordColumns, topic: str, partition: int) -> list[pa.Array]:
     """The same from lists, without numpy."""
     stamps = columns.timestamps
     _check_range(min(stamps, default=0), max(stamps, default=0))
-    return (
+    timestamps = pa.array([None if stamp == -1 else stamp * 1000 for stamp in stamps], _TIMESTAMP)
+    return [
         _slices(columns, columns.key_starts, columns.key_ends),
         _slices(columns, columns.value_starts, columns.value_ends),
+        pa.repeat(pa.scalar(topic, pa.string()), columns.count),
+        pa.repeat(pa.scalar(partition, pa.int32()), columns.count),
         pa.array(columns.offsets, pa.int64()),
-        pa.array([None if stamp == -1 else stamp * 1000 for stamp in stamps], _TIMESTAMP),
-    )
+        timestamps,
+        _timestamp_types(columns, timestamps),
+    ]
 
 
 def _slices(columns: RecordColumns, starts: IntColumn, ends: IntColumn) -> pa.Array:
