@@ -139,6 +139,8 @@ _NOT_YET = {
 
 Options = TypeVar("Options", bound=ConnectionOptions)
 
+_SECRET = {"ssl_password"}
+
 _FOREIGN = {
     "queue.buffering.max.messages": "buffer.memory (bytes, not messages)",
     "queue.buffering.max.kbytes": "buffer.memory (bytes)",
@@ -196,7 +198,14 @@ def resolve(kind: type[Options], given: Mapping[str, Any]) -> Options:
     for name, value in given.items():
         _check(name, value, *table[name])
         values[name] = value
-    return cast(Options, values)
+    return cast(Options, _Resolved(values))
+
+
+class _Resolved(dict[str, Any]):
+    """Options whose secrets do not show."""
+
+    def __repr__(self) -> str:
+        return repr({name: "(hidden)" if name in _SECRET and value is not None else value for name, value in self.items()})
 
 
 def resolve_shared(kind: type[Options], given: Mapping[str, Any], connection: ConnectionOptions | None) -> Options:
@@ -229,7 +238,10 @@ def from_properties(kind: type[ConnectionOptions], properties: Mapping[str, Any]
 
 def parse_servers(servers: str | Sequence[str]) -> list[tuple[str, int]]:
     """(host, port) pairs of `bootstrap_servers`; IPv6 addresses stand in brackets (trap 110)."""
-    texts = servers.split(",") if isinstance(servers, str) else list(servers)
+    texts = servers.split(",") if isinstance(servers, str) else servers
+    given: Any = texts
+    if not isinstance(given, Sequence) or not all(isinstance(text, str) for text in given):
+        raise ConfigurationError(f"bootstrap_servers: {servers!r} is neither text nor a list of texts, each host:port")
     pairs = []
     for text in (text.strip() for text in texts):
         host, colon, port = text.rpartition(":")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from kafkawire.config import ProducerOptions
 from kafkawire.connection import Connection, connect_for
 from kafkawire.core.batch import Batch, DeliveryCallback
+from kafkawire.core.columns import checked_headers
 from kafkawire.core.deliveries import raise_failures, written_by
 from kafkawire.core.faces import BatchDeliveryFace, Closing, DeliveryFace, ProducerFace, shared
 from kafkawire.core.producer import wait_done
@@ -100,6 +101,8 @@ class Producer(ProducerFace, Closing):
         """
         if not self._plain:
             key, value = self._core.serialize(key, value)
+        if headers is not None:
+            headers = checked_headers(headers)
         if on_delivery is not None:
             self._core.start_callbacks()
         handle = self._append(topic, value, key, partition, timestamp, headers, on_delivery)

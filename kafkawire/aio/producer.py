@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ProducerOptions
 from kafkawire.core.batch import DeliveryCallback
+from kafkawire.core.columns import checked_headers
 from kafkawire.core.deliveries import raise_failures, written_by
 from kafkawire.core.faces import AsyncClosing, BatchDeliveryFace, DeliveryFace, ProducerFace, shared
 from kafkawire.core.producer import wait_done
@@ -71,6 +72,8 @@ class Producer(ProducerFace, AsyncClosing):
         """Accept a record; waits for room and metadata only. `await` the handle for the acknowledgement."""
         if not self._core.plain:
             key, value = self._core.serialize(key, value)
+        if headers is not None:
+            headers = checked_headers(headers)
         if on_delivery is not None:
             self._core.start_callbacks()
         handle = self._append(topic, value, key, partition, timestamp, headers, on_delivery)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from kafkawire.config import ProducerOptions
 from kafkawire.core.batch import NO_SEQUENCE, Batch, DeliveryCallback
-from kafkawire.core.columns import Columns
+from kafkawire.core.columns import Columns, check_timestamp
 from kafkawire.core.partitioners import key_partitioner
 from kafkawire.core.queues import CLOSED, PartitionQueue, TopicQueue, not_bytes
 from kafkawire.errors import ErrorCode, KafkaError, MessageTooLargeError
@@ -130,6 +130,7 @@ class Accumulator:
                 delta = VARINTS[count]
                 pieces: tuple[bytes, ...]
                 if timestamp is not None:
+                    check_timestamp(timestamp)
                     stamp = VARINTS[timestamp - batch.base_timestamp]
                 elif self._wall() >= batch.tick:
                     stamp = batch.restamp(self._wall())
@@ -155,7 +156,7 @@ class Accumulator:
                 batch = found
                 queue = batch.queue
             handle = self._new_handle(self._handle, (batch, count))
-            if on_delivery is not None:
+            if on_delivery is not None or batch.callbacks is not None:
                 self._call_back(batch, count, on_delivery)
             if timestamp is not None:
                 batch.note_timestamp(timestamp)
@@ -195,6 +196,8 @@ class Accumulator:
                 base_timestamp=batch.base_timestamp,
                 first_delta=at,
             )
+            if batch.callbacks is not None:
+                batch.callbacks.pop(at, None)
             batch.room -= sum(map(len, parts))
             batch.count = at + end - start
             batch.parts.extend(parts)
@@ -275,6 +278,12 @@ class Accumulator:
             self._wake()
         for signal in waiting:
             signal.set()
+
+    def abandon(self, error: KafkaError) -> None:
+        """In a child process after fork(): accept nothing. The lock may be held by a thread that only the parent has."""
+        self._lock = self.net.lock()
+        self._accepting = {}
+        self._closed = error
 
     # ---- the sender
 
@@ -449,10 +458,10 @@ class Accumulator:
         self.signal.set()
         self._wake_at = -NEVER
 
-    def _call_back(self, batch: Batch, index: int, callback: DeliveryCallback) -> None:
+    def _call_back(self, batch: Batch, index: int, callback: DeliveryCallback | None) -> None:
         if batch.callbacks is None:
-            batch.callbacks = []
-        batch.callbacks.append((index, callback))
+            batch.callbacks = {}
+        batch.callbacks[index] = callback  # instead of that of a record which an interrupt kept out
 
     def _take_expired(self, queue: PartitionQueue, now: float) -> list[Batch]:
         if queue.open.expires <= now and queue.open is not CLOSED:

@@ -71,7 +71,8 @@ class Batch:
         self.done = False
         self.parent: Batch | None = None
         self.children: list[tuple[int, Batch]] | None = None
-        self.callbacks: list[tuple[int, DeliveryCallback]] | None = None
+        self.callbacks: dict[int, DeliveryCallback | None] | None = None
+        """By record; the last may have no record."""
         self.waiters: dict[Signal, None] = {}
 
     @property

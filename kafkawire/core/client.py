@@ -268,6 +268,7 @@ class Client:
         Raises UnknownTopicError at the deadline if the cluster does not have the topic, another BrokerError if it says so
         for good (authorization, an invalid name), or as `refresh`.
         """
+        self.check_open()
         self.want(name, create=create)
         attempts = 0
         while True:
@@ -354,7 +355,7 @@ class Client:
             await self._ask_for(node_id, missing, create=True)
 
     async def _ask_for(self, node_id: int, names: list[str] | None, *, create: bool) -> None:
-        # No deadline of its own: connecting and every request have theirs, and one silent broker must not use up the others' time.
+        # Connecting and every request have deadlines of their own: a silent broker must not use up the time of the others.
         link = await self.link(node_id, CONTROL, NEVER)
         version = link.version(MetadataRequest)
         topics = None if names is None else [MetadataRequest.Topic(name=name) for name in names]

@@ -14,8 +14,10 @@ from kafkawire.errors import ConfigurationError
 from kafkawire.message import Header
 from kafkawire.protocol.records import RECORD_OVERHEAD
 
-__all__ = ["Columns", "arrow_columns"]
+__all__ = ["Columns", "arrow_columns", "check_timestamp", "checked_headers"]
 
+LAST_TIMESTAMP = (1 << 62) - 1
+"""Half of what an int64 holds, so that differences fit too."""
 ARROW_COLUMNS = {"value", "key", "partition", "timestamp", "headers"}
 
 
@@ -40,14 +42,17 @@ class Columns:
         self.values = values
         self.keys = keys
         self.timestamps = timestamps
-        self.headers = headers
+        self.headers = None if headers is None else [row and checked_headers(row) for row in headers]
         if timestamps is not None and not all(issubclass(kind, Integral) for kind in set(map(type, timestamps))):
             raise ConfigurationError("timestamps must be whole milliseconds, without None")
+        if timestamps is not None and len(timestamps):
+            check_timestamp(min(timestamps))
+            check_timestamp(max(timestamps))
         sizes = _sizes("values", values)
         if keys is not None:
             sizes = list(map(add, sizes, _sizes("keys", keys)))
         if headers is not None:
-            sizes = list(map(add, sizes, map(_header_size, headers)))
+            sizes = list(map(add, sizes, map(_header_size, self.headers or ())))
         self._ends = list(accumulate(map(RECORD_OVERHEAD.__add__, sizes)))
 
     def __len__(self) -> int:
@@ -83,14 +88,29 @@ def _sizes(name: str, column: Sequence[bytes | None]) -> list[int]:
 
 
 def _header_size(headers: Iterable[Header] | None) -> int:
-    size = 0
-    for name, value in headers or ():
+    # Names are counted as if every character took four bytes of UTF-8; the lengths of name and value take at most ten.
+    return sum(10 + 4 * len(name) + len(value or b"") for name, value in headers or ())
+
+
+def checked_headers(headers: Iterable[Header]) -> tuple[Header, ...]:
+    """Headers as they can be encoded, and more than once. Raises ConfigurationError."""
+    try:
+        pairs = tuple((name, value) for name, value in headers)
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"headers must be pairs of a name and a value, not {headers!r}") from None
+    name: Any
+    value: Any
+    for name, value in pairs:
         if not isinstance(name, str) or not isinstance(value, bytes | bytearray | memoryview | None):
             wrong = f"{type(name).__name__} and {type(value).__name__}"
-            raise ConfigurationError(f"headers: each is a name as str and a value as bytes or None, not {wrong}")
-        # Names are counted as if every character took four bytes of UTF-8; the lengths of name and value take at most ten.
-        size += 10 + 4 * len(name) + len(value or b"")
-    return size
+            raise ConfigurationError(f"headers must be pairs of a str and bytes or None, not of {wrong}")
+    return pairs
+
+
+def check_timestamp(timestamp: int) -> None:
+    """Raise ConfigurationError for what is no time that a record can have."""
+    if not 0 <= timestamp <= LAST_TIMESTAMP:
+        raise ConfigurationError(f"timestamp {timestamp}: it is in milliseconds since 1970, 0 to {LAST_TIMESTAMP}")
 
 
 def arrow_columns(table: Any) -> Iterator[tuple[int | None, Sequence[int], Columns]]:

@@ -51,7 +51,8 @@ class ConsumerCore:
         self._topics = list(topics)
         self._snapshot: object = None
         self._finding_topics = Flight(client.net, self._find_topics, "kafkawire-topics")
-        self._topics_error: KafkaError | None = None
+        self._topics_error: tuple[set[str], KafkaError] | None = None
+        """Why some topics were not found."""
         self._resolving = Flight(client.net, self._resolve, "kafkawire-offsets")
         self._resolved: deque[tuple[PartitionState, int, int | KafkaError]] = deque()
         """(partition, its epoch, position or error) as flights find them: states change on the caller's thread only."""
@@ -62,8 +63,6 @@ class ConsumerCore:
         self.ahead: list[Message] = []
         """What iteration hands out; it leaves the buffer only in `_settle`."""
         self.ahead_at = 0
-        self._behind = self._fetcher.buffer
-        """The buffer without all that is in `ahead`."""
 
     # ---- what is read
 
@@ -71,6 +70,7 @@ class ConsumerCore:
         """Read these partitions and no others; those that were read before keep their position."""
         self._check_open()
         self._topics = []
+        self._snapshot = None
         self._replace(partitions)
 
     def assignment(self) -> set[TopicPartition]:
@@ -119,7 +119,6 @@ class ConsumerCore:
         if not chunk:
             self._fetcher.buffer = left
             return False
-        self._behind = left
         self.ahead_at = 0
         self.ahead = chunk
         return True
@@ -184,10 +183,8 @@ class ConsumerCore:
     def _settle(self) -> None:
         """Take off the buffer what iteration has handed out, so that every other call finds things as they are."""
         if self.ahead:
-            left = self._behind
-            if self.ahead_at < len(self.ahead):
-                _, index, row = self._select(self.ahead_at, self.ahead_at)
-                left = self._leave(index, row)
+            _, index, row = self._select(self.ahead_at, self.ahead_at)
+            left = self._leave(index, row)
             self.ahead_at = 0
             self.ahead = []
             self._fetcher.buffer = left
@@ -239,20 +236,22 @@ class ConsumerCore:
         """Wait for records to iterate over; False when iteration ends: after consumer_timeout_ms, or at `ends`."""
         limit = self._options["consumer_timeout_ms"]
         deadline = NEVER if limit is None else self._net.now() + limit / 1000
-        return not self._at(ends) and await self.poll(deadline, lambda: self.take_ahead() or self._at(ends)) and bool(self.ahead)
+        return (
+            not self._at(ends) and await self.poll(deadline, lambda: self.take_ahead() or self._at(ends)) and bool(self.ahead)
+        )
 
     async def iteration_ends(self) -> dict[TopicPartition, int] | None:
         """Where iteration ends that begins now; None: it goes on."""
         if not self._options["stop_at_end"]:
             return None
         deadline = self._net.now() + self._options["default_api_timeout_ms"] / 1000
-        while self._topics and self._snapshot is None:
-            self._signal.clear()
+        self._signal.clear()
+        while not self._follow_topics():
             self._check_open()
-            self._follow_topics()
             self._raise_error()
-            if self._snapshot is None and not await self._net.wait(self._signal, deadline):
-                raise TimedOut(f"no metadata of {', '.join(self._topics)} in the time given")
+            if not await self._net.wait(self._signal, deadline):
+                raise TimedOut(f"no metadata of {', '.join(self._topic_names())} in the time given")
+            self._signal.clear()
         return await self.ends(self.assignment(), LATEST, deadline)
 
     async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> list[Message]:
@@ -313,6 +312,7 @@ class ConsumerCore:
             position = self._position(state)
             if position is not None:
                 return position
+            self._follow_topics()
             self._take_positions(self._net.now())
             due = 0.0 if state.position is not None else self._prepare(self._net.now())
             self._raise_error()
@@ -360,26 +360,35 @@ class ConsumerCore:
 
     # ---- beside the fetches
 
-    def _follow_topics(self) -> None:
-        """Assign all partitions of the topics given to the constructor, those too that they get later."""
+    def _follow_topics(self) -> bool:
+        """Assign all partitions of the topics given to the constructor, those too that they get later.
+
+        False if some topic is not known yet: it is being looked for.
+        """
         snapshot = self._client.snapshot
-        if snapshot is self._snapshot or not self._topics:
-            return
-        if any(name not in snapshot.topics for name in self._topics):
+        if snapshot is self._snapshot:
+            return True
+        if any(name not in snapshot.topics for name in self._topic_names()):
             self._finding_topics.start(self._signal)
-            return
+            return False
         partitions = [TopicPartition(name, index) for name in self._topics for index in snapshot.topics[name].partitions]
-        # A partition that a topic gets while it is read has nothing that was there before: it is read from its beginning.
-        self._replace(partitions, self._reset if self._snapshot is None else EARLIEST)
+        if partitions:
+            # A partition that a topic gets while it is read has nothing from before: it is read from its beginning.
+            self._replace(partitions, self._reset if self._snapshot is None else EARLIEST)
         self._snapshot = snapshot
+        return True
+
+    def _topic_names(self) -> set[str]:
+        return set(self._topics) or {tp.topic for tp in self._fetcher.states}
 
     async def _find_topics(self) -> None:
+        names = self._topic_names()
         deadline = self._net.now() + self._options["default_api_timeout_ms"] / 1000
         try:
-            for name in self._topics:
+            for name in names:
                 await self._client.topic(name, deadline, create=self._options["allow_auto_create_topics"])
         except KafkaError as error:
-            self._topics_error = error
+            self._topics_error = names, error
 
     def _replace(self, partitions: Iterable[TopicPartition], start: int | str | None = None) -> None:
         states = self._fetcher.states
@@ -396,7 +405,7 @@ class ConsumerCore:
     def _prepare(self, now: float) -> float:
         """Start what positions and leaders need; returns when to look again."""
         fetcher, client = self._fetcher, self._client
-        if any(state.position is None and state.retry_at <= now for state in fetcher.states.values()):
+        if self._snapshot is not None and any(s.position is None and s.retry_at <= now for s in fetcher.states.values()):
             self._resolving.start(self._signal)
         if (fetcher.stale_metadata or client.stale(now)) and now >= self._refresh_at:
             fetcher.stale_metadata = False
@@ -410,9 +419,7 @@ class ConsumerCore:
 
     async def _resolve(self) -> None:
         """Find the positions of partitions that have none."""
-        wanted = [
-            (state, state.epoch, state.start) for state in list(self._fetcher.states.values()) if state.position is None
-        ]
+        wanted = [(state, state.epoch, state.start) for state in list(self._fetcher.states.values()) if state.position is None]
         for state, epoch, start in wanted:
             if start == "none":
                 where = f"{state.tp.topic} partition {state.tp.partition}"
@@ -430,7 +437,9 @@ class ConsumerCore:
         for state, epoch, start in wanted:
             answer = found[state.tp]
             if answer is None:
-                self._resolved.append((state, epoch, TimedOut(f"{state.tp.topic} partition {state.tp.partition} has no end yet")))
+                self._resolved.append(
+                    (state, epoch, TimedOut(f"{state.tp.topic} partition {state.tp.partition} has no end yet"))
+                )
             elif isinstance(start, str):
                 self._resolved.append((state, epoch, max(first[state.tp], answer.offset - int(start.partition(":")[2]))))
             else:
@@ -447,18 +456,20 @@ class ConsumerCore:
                 state.failures = 0
                 continue
             self._fetcher.pause(state, now)
-            # What is being tried again is no news; a caller that has a deadline will come to it.
-            if not isinstance(found, TimedOut) and not (isinstance(found, NetworkError) and self._client.snapshot.brokers):
+            if not self._passes(found):
                 self._fetcher.report(state, found)
 
     def _raise_error(self) -> None:
         error = self._fetcher.take_error()
-        if error is None:
-            error, self._topics_error = self._topics_error, None
-            if isinstance(error, TimedOut) or (isinstance(error, NetworkError) and self._client.snapshot.brokers):
-                return
         if error is not None:
             raise error
+        failure, self._topics_error = self._topics_error, None
+        if failure is not None and failure[0] == self._topic_names() and not self._passes(failure[1]):
+            raise failure[1]
+
+    def _passes(self, error: KafkaError) -> bool:
+        """Whether it is being tried again, and no news: a caller that has a deadline will come to it."""
+        return isinstance(error, TimedOut) or (isinstance(error, NetworkError) and bool(self._client.snapshot.brokers))
 
     def _state(self, tp: TopicPartition) -> PartitionState:
         self._check_open()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -13,7 +15,7 @@ from kafkawire.core.client import Client
 from kafkawire.core.consumer import ConsumerCore
 from kafkawire.core.deliveries import Runs
 from kafkawire.core.producer import ProducerCore
-from kafkawire.errors import ConcurrentUseError
+from kafkawire.errors import ConcurrentUseError, ForkedError
 from kafkawire.message import TopicPartition
 from kafkawire.net.base import Net
 
@@ -131,6 +133,7 @@ class ProducerFace:
         self.options = options
         self._core = ProducerCore(client, options, self._handle)
         self._append = self._core.accumulator.append
+        _producers.add(self._core)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> Self:
@@ -213,6 +216,20 @@ class ConsumerFace:
         finally:
             # A plain store, here and in the faces: an interrupt must not come between the end of a call and its result.
             self._user = None
+
+
+_producers: weakref.WeakSet[ProducerCore] = weakref.WeakSet()
+
+
+def _abandon_producers() -> None:
+    """What send() accepted in a child process after fork() would never be sent: it has no sender."""
+    error = ForkedError("this producer was made before fork(), in the parent process: make a new one in the child")
+    for core in list(_producers):
+        core.accumulator.abandon(error)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_producers)
 
 
 def shared(kind: type[Any], given: Mapping[str, Any], connection: ConnectionFace | None) -> Any:

@@ -1,4 +1,4 @@
-"""Work that several need at once (a connect, a metadata refresh): it runs once, in a flow of its own, and all wait for it."""
+"""What several wait for: work that all need at once (a connect, a metadata refresh) and that runs once; the end of a flow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,36 @@ from typing import Any
 
 from kafkawire.net.base import Net, Signal
 
-__all__ = ["Flight"]
+__all__ = ["Ending", "Flight"]
+
+
+class Ending:
+    """The end of a flow, for any number of others to wait for."""
+
+    def __init__(self, net: Net) -> None:
+        self.reached = False
+        self._net = net
+        self._lock = net.lock()
+        self._waiting: dict[Signal, None] = {}
+
+    def reach(self) -> None:
+        """For the flow itself, as the last thing that it does."""
+        with self._lock:
+            self.reached = True
+            waiting = list(self._waiting)
+        for signal in waiting:
+            signal.set()
+
+    async def wait(self, deadline: float) -> bool:
+        """Wait for it; False if the deadline came first."""
+        signal = self._net.signal()
+        with self._lock:
+            self._waiting[signal] = None
+        try:
+            return self.reached or await self._net.wait(signal, deadline)
+        finally:
+            with self._lock:
+                self._waiting.pop(signal, None)
 
 
 class Flight:

@@ -6,6 +6,7 @@ import logging
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from kafkawire.config import ProducerOptions
@@ -14,15 +15,19 @@ from kafkawire.core.batch import Batch, DeliveryCallback
 from kafkawire.core.client import Client
 from kafkawire.core.columns import Columns, arrow_columns
 from kafkawire.core.deliveries import Runs
+from kafkawire.core.flight import Ending
 from kafkawire.core.idempotence import Idempotence
 from kafkawire.core.sender import Sender
 from kafkawire.errors import ClosedError, ErrorCode, KafkaError, MessageTooLargeError, TimedOut
 from kafkawire.message import Header
-from kafkawire.net.base import NEVER, join
+from kafkawire.net.base import NEVER
 
 __all__ = ["ProducerCore", "wait_done"]
 
 log = logging.getLogger("kafkawire.producer")
+
+_calling_back: ContextVar[object] = ContextVar("kafkawire_calling_back", default=None)
+"""The producer whose callbacks this thread or task runs: one of them that closes it must not wait for them."""
 
 CLOSED_TEXT = "the producer is closed: make a new one"
 
@@ -54,8 +59,8 @@ class ProducerCore:
         self._lock = client.net.lock()
         self._task: Any = None
         self._callbacks: Any = None
-        self._ended = client.net.signal()
-        self._callbacks_ended = client.net.signal()
+        self._sender_end = Ending(client.net)
+        self._callbacks_end = Ending(client.net)
         self._closing = False
         self.plain = options["key_serializer"] is None and options["value_serializer"] is None
         """Whether keys and values are bytes already."""
@@ -199,24 +204,24 @@ class ProducerCore:
         self.accumulator.close(ClosedError(CLOSED_TEXT))
         self._sender.closing = True
         self.accumulator.signal.set()
-        if self._task is not None and not await join(self._net, self._task, self._ended, deadline):
+        if self._task is not None and not await self._sender_end.wait(deadline):
             self._sender.abandon = True
             self.accumulator.signal.set()
-            await join(self._net, self._task, self._ended, self._net.now() + 5.0)
+            await self._sender_end.wait(self._net.now() + 5.0)
         self.accumulator.callback_signal.set()
-        if self._callbacks is not None:
-            await join(self._net, self._callbacks, self._callbacks_ended, max(deadline, self._net.now() + 1.0))
+        if self._callbacks is not None and _calling_back.get() is not self:
+            await self._callbacks_end.wait(max(deadline, self._net.now() + 1.0))
 
     def _start(self) -> None:
         with self._lock:
             if self._task is None:
-                self._task = self._net.spawn(self._run(), self._ended, "kafkawire-sender")
+                self._task = self._net.spawn(self._run(), name="kafkawire-sender")
 
     def start_callbacks(self) -> None:
         """Needed once before an `on_delivery` is given."""
         with self._lock:
             if self._callbacks is None:
-                self._callbacks = self._net.spawn(self._run_callbacks(), self._callbacks_ended, "kafkawire-callbacks")
+                self._callbacks = self._net.spawn(self._run_callbacks(), name="kafkawire-callbacks")
 
     async def _run(self) -> None:
         error: KafkaError = ClosedError("the producer was closed before this record was acknowledged")
@@ -242,23 +247,29 @@ class ProducerCore:
             for batch in self._sender.stop():
                 self.accumulator.complete(batch, error)
             self.accumulator.fail_all(error)
+            self._sender_end.reach()
 
     async def _run_callbacks(self) -> None:
         """Callbacks run here, in order, away from the sender; one that raises is logged and stops no other (trap 142)."""
         accumulator = self.accumulator
-        while True:
-            accumulator.callback_signal.clear()
-            while accumulator.finished_callbacks:
-                _call_back(accumulator.finished_callbacks.popleft())
-            if self._closing and (self._task is None or self._task.done):
-                if not accumulator.finished_callbacks:
+        _calling_back.set(self)
+        try:
+            while True:
+                accumulator.callback_signal.clear()
+                over = self._closing and (self._task is None or self._sender_end.reached)
+                while accumulator.finished_callbacks:
+                    _call_back(accumulator.finished_callbacks.popleft())
+                if over:
                     return
-                continue
-            await self._net.wait(accumulator.callback_signal, NEVER)
+                await self._net.wait(accumulator.callback_signal, NEVER)
+        finally:
+            self._callbacks_end.reach()
 
 
 def _call_back(batch: Batch) -> None:
-    for index, callback in batch.callbacks or ():
+    for index, callback in (batch.callbacks or {}).items():
+        if callback is None or index >= batch.count:
+            continue
         try:
             try:
                 metadata = batch.outcome(index)

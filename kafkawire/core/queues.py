@@ -26,7 +26,8 @@ class PartitionQueue:
     """What waits for one partition: the open batch, full ones in order, and those in flight."""
 
     __slots__ = (
-        "accumulator", "in_flight", "index", "known", "next_sequence", "node", "open", "ready", "recovering", "retry_at", "topic",
+        "accumulator", "in_flight", "index", "known", "next_sequence", "node", "open", "ready", "recovering", "retry_at",
+        "topic",
     )  # fmt: skip
 
     def __init__(self, accumulator: Accumulator, topic: str, index: int) -> None:

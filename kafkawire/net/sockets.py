@@ -62,12 +62,12 @@ class Signal:
         self.flag = False
 
     def raise_flag(self) -> None:
-        """`set` for a holder of the mutex."""
-        self.flag = True
+        """`set` for a holder of the mutex. The flag comes last: were it raised, an interrupted `set` would not be repeated."""
         if self.state == WAITING:
             self.open_gate()
         elif self.state == LEADING and self.net.polling:
             self.net.interrupt_poll()
+        self.flag = True
 
     def open_gate(self) -> None:
         """Let the waiting owner go; for a holder of the mutex."""

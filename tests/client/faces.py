@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 import kafkawire
 import kafkawire.aio
@@ -32,7 +32,7 @@ class OnLoop:
         self.loop.slow_callback_duration = SOON
         self._thread = threading.Thread(target=self.loop.run_forever, name="tests-asyncio")
 
-    def __enter__(self) -> OnLoop:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -81,7 +81,7 @@ class Proxy:
 
         return call
 
-    def __enter__(self) -> Proxy:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -15,7 +15,9 @@ from tests.client.faces import SOON
 
 def test_what_there_is(face, kafka):
     with face.Connection(kafka.bootstrap) as connection:
-        assert {(b.node_id, b.host, b.port) for b in connection.brokers} == {(b.id, b.host, b.port) for b in kafka.brokers.values()}
+        assert {(b.node_id, b.host, b.port) for b in connection.brokers} == {
+            (b.id, b.host, b.port) for b in kafka.brokers.values()
+        }
         assert connection.controller.node_id == 1
         assert connection.topics() == ["many", "one"]
         partitions = connection.partitions("many")
@@ -41,7 +43,7 @@ def test_what_changes_is_seen(face, kafka):
 def test_looking_at_a_topic_does_not_create_it(face, kafka):
     with face.Connection(kafka.bootstrap) as connection:
         for _ in range(2):
-            with pytest.raises(UnknownTopicError, match="topic 'nope' is not on the cluster .*create it, or correct the name"):
+            with pytest.raises(UnknownTopicError, match=r"topic 'nope' is not on the cluster .*create it, or correct the name"):
                 connection.partitions("nope")
         assert connection.topics() == ["many", "one"]
 
@@ -78,7 +80,7 @@ def test_one_link_serves_many_threads(kafka):
             thread.join()
         if errors:
             raise errors[0]
-    assert len({e.connection for e in kafka.journal.requests(broker=2, client_id="kafkawire")}) <= 2
+    assert len({e.client.connection for e in kafka.journal.requests(broker=2, client_id="kafkawire")}) <= 2
 
 
 def test_the_client_says_who_it_is(face, kafka):
@@ -98,9 +100,11 @@ def test_nothing_is_connected_before_it_is_needed(face, kafka):
 
 def test_answers_that_do_not_come(face, kafka):
     kafka.drop("Metadata")
-    with face.Connection(kafka.bootstrap, request_timeout_ms=200) as connection:
-        with pytest.raises(TimedOut, match="in the time given"):
-            connection.topics(timeout=0.1)
+    with (
+        face.Connection(kafka.bootstrap, request_timeout_ms=200) as connection,
+        pytest.raises(TimedOut, match="in the time given"),
+    ):
+        connection.topics(timeout=0.1)
 
 
 def test_a_silent_broker_does_not_stand_for_all(face, kafka):

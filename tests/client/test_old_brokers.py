@@ -61,7 +61,9 @@ def test_the_next_message_is_larger_than_the_limit(face, era):
     """Before 0.10.1 a broker sends part of it, and nothing else for ever."""
     version, kafka = era
     kafka.produce("t", bytes(10_000), partition=0)
-    with face.Consumer("t", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", max_partition_fetch_bytes=1000, **QUICK) as c:
+    with face.Consumer(
+        "t", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", max_partition_fetch_bytes=1000, **QUICK
+    ) as c:
         if version in ("0.8.2", "0.9", "0.10.0"):
             with pytest.raises(KafkaError, match="larger than max_partition_fetch_bytes=1000"):
                 c.poll(timeout=SOON)

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any
 from zlib import crc32
 
 import pyarrow as pa
 import pytest
 
-from kafkawire.errors import ClosedError, ConfigurationError, DeliveryError, ErrorCode, KafkaError, MessageTooLargeError, TimedOut
+from kafkawire.errors import (
+    BrokerError,
+    ClosedError,
+    ConfigurationError,
+    DeliveryError,
+    ErrorCode,
+    MessageTooLargeError,
+    TimedOut,
+)
 from kafkawire.protocol.murmur2 import murmur2
-from mockbroker import MockCluster
 from tests.client.faces import SOON
 
 KEYS = [b"", b"kafka", b"21", b"foobar", b"a-little-bit-long-string", b"a-little-bit-longer-string", b"AA", "ключ".encode()]
@@ -23,7 +31,9 @@ def stored(kafka, topic, partition=None):
 
 def test_a_record_arrives_as_it_was_sent(face, kafka):
     with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
-        d = p.send("many", b"value", key=b"key", partition=2, timestamp=1_234_567, headers=[("h", b"1"), ("h", None), ("", b"")])
+        d = p.send(
+            "many", b"value", key=b"key", partition=2, timestamp=1_234_567, headers=[("h", b"1"), ("h", None), ("", b"")]
+        )
         metadata = d.result(timeout=SOON)
         assert d.done()
         assert d.exception() is None
@@ -33,7 +43,9 @@ def test_a_record_arrives_as_it_was_sent(face, kafka):
     assert message.headers == (("h", b"1"), ("h", None), ("", b""))
 
 
-@pytest.mark.parametrize(("key", "value"), [(None, None), (b"", b""), (b"k", None), (None, b"v"), (bytes(range(256)), b"x" * 70_000)])
+@pytest.mark.parametrize(
+    ("key", "value"), [(None, None), (b"", b""), (b"k", None), (None, b"v"), (bytes(range(256)), b"x" * 70_000)]
+)
 def test_null_is_not_empty(face, kafka, key, value):
     with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
         p.send("one", value, key)
@@ -171,7 +183,11 @@ def test_send_many(face, kafka):
     assert len(found) == len(written) == 1000
     for i, metadata in enumerate(written):
         message = found[metadata.partition, metadata.offset]
-        assert (message.value, message.key, message.timestamp) == (values[i], keys[i], metadata.timestamp) == (values[i], keys[i], times[i])
+        assert (
+            (message.value, message.key, message.timestamp)
+            == (values[i], keys[i], metadata.timestamp)
+            == (values[i], keys[i], times[i])
+        )
         assert message.headers == ((("n", b"%d" % i),) if i % 2 else ())
 
 
@@ -217,7 +233,7 @@ def test_the_rows_that_failed_are_named(face, kafka):
             sent.result(timeout=SOON)
         counts = p.counts()
     assert set(caught.value.failed) == {0, 2}
-    assert {error.error for error in caught.value.failed.values()} == {ErrorCode.INVALID_RECORD}
+    assert {type(error) for error in caught.value.failed.values()} == {BrokerError}
     assert counts == (5, 3, 2, 0)
 
 
@@ -272,7 +288,9 @@ def test_tables_are_checked(face, kafka, columns):
 
 def test_serializers(face, kafka):
     with face.Producer(
-        bootstrap_servers=kafka.bootstrap, key_serializer=lambda key: str(key).encode(), value_serializer=lambda value: value and value.upper().encode()
+        bootstrap_servers=kafka.bootstrap,
+        key_serializer=lambda key: str(key).encode(),
+        value_serializer=lambda value: value and value.upper().encode(),
     ) as p:
         p.send("one", "value", 1)
         p.send_many("one", ["a", None], [2, 3])
@@ -391,7 +409,8 @@ def test_counts_balance_at_every_moment(face, kafka):
             if counts.accepted != counts.acknowledged + counts.failed + counts.queued:
                 wrong.append(counts)
 
-    over, wrong = threading.Event(), []
+    over = threading.Event()
+    wrong: list[Any] = []
     kafka.create_topic("small", max_message_bytes=1000)
     with face.Producer(bootstrap_servers=kafka.bootstrap, batch_size=2000) as p:
         p.send("many", b"v").result(timeout=SOON)
@@ -423,15 +442,14 @@ def test_two_producers_share_a_connection(face, kafka):
 
 
 def test_closing_one_producer_leaves_the_others_requests_alone(face, kafka):
-    with face.Connection(kafka.bootstrap) as connection:
-        with face.Producer(connection=connection, acks=1) as a:
-            a.send("one", b"first").result(timeout=SOON)
-            with face.Producer(connection=connection, acks=1) as b:
-                b.send("one", b"of b").result(timeout=SOON)
-                kafka.delay("Produce", 0.3, times=1)
-                d = a.send("one", b"slow")
-                kafka.journal.wait_for("Produce", count=3)
-            assert d.result(timeout=SOON).offset == 2
+    with face.Connection(kafka.bootstrap) as connection, face.Producer(connection=connection, acks=1) as a:
+        a.send("one", b"first").result(timeout=SOON)
+        with face.Producer(connection=connection, acks=1) as b:
+            b.send("one", b"of b").result(timeout=SOON)
+            kafka.delay("Produce", 0.3, times=1)
+            d = a.send("one", b"slow")
+            kafka.journal.wait_for("Produce", count=3)
+        assert d.result(timeout=SOON).offset == 2
     assert stored(kafka, "one") == [b"first", b"of b", b"slow"]
 
 
@@ -441,5 +459,3 @@ def test_options_as_properties(face, kafka):
     with face.Producer.from_properties({"bootstrap.servers": kafka.bootstrap, "linger.ms": "5", "acks": "1"}) as p:
         assert p.send("one", b"v").result(timeout=SOON).offset == 0
         assert p.options["acks"] == 1
-
-

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.interop.brokers import NEWEST, OLDEST, real_broker
 from tests.interop.faces import FACES, Face
 from tests.real.broker import RealKafka
-from tests.real.releases import FetchError
-from tests.requirements import missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,10 +26,7 @@ def real_kafka() -> Iterator[Callable[[str], RealKafka]]:
 
         def broker(version: str) -> RealKafka:
             if version not in running:
-                try:
-                    running[version] = stack.enter_context(RealKafka(version))
-                except FetchError as error:
-                    missing(str(error))
+                running[version] = stack.enter_context(real_broker(version))
             return running[version]
 
         yield broker
@@ -39,13 +35,13 @@ def real_kafka() -> Iterator[Callable[[str], RealKafka]]:
 @pytest.fixture(scope="session")
 def kafka_431(real_kafka: Callable[[str], RealKafka]) -> RealKafka:
     """The newest broker."""
-    return real_kafka("4.3.1")
+    return real_kafka(NEWEST)
 
 
 @pytest.fixture(scope="session")
 def kafka_0822(real_kafka: Callable[[str], RealKafka]) -> RealKafka:
     """The oldest broker."""
-    return real_kafka("0.8.2.2")
+    return real_kafka(OLDEST)
 
 
 @pytest.fixture

@@ -76,11 +76,11 @@ class AsyncioFace:
     def connection(self, bootstrap: str, **options: Any) -> Awaited:
         return Awaited(self.run, lambda: aio.Connection(bootstrap, **options))
 
-    def producer(self, **options: Any) -> Awaited:
-        return Awaited(self.run, lambda: aio.Producer(**options))
+    def producer(self, *, connection: Awaited | None = None, **options: Any) -> Awaited:
+        return Awaited(self.run, lambda: aio.Producer(connection=target_of(connection), **options))
 
-    def consumer(self, *topics: str, **options: Any) -> Awaited:
-        return Awaited(self.run, lambda: aio.Consumer(*topics, **options))
+    def consumer(self, *topics: str, connection: Awaited | None = None, **options: Any) -> Awaited:
+        return Awaited(self.run, lambda: aio.Consumer(*topics, connection=target_of(connection), **options))
 
     def result(self, delivery: Any) -> Any:
         async def awaited() -> Any:
@@ -131,6 +131,10 @@ class Awaited:
             return [each async for each in self.target]
 
         return iter(self._run(collect()))
+
+
+def target_of(awaited: Awaited | None) -> Any:
+    return None if awaited is None else awaited.target
 
 
 FACES: dict[str, Callable[[], Face]] = {"blocking": BlockingFace, "asyncio": AsyncioFace}

@@ -8,15 +8,14 @@ import pytest
 
 from kafkawire import TopicPartition
 from kafkawire.errors import UnsupportedVersionError
+from tests.interop.brokers import real_broker
 from tests.interop.rows import HOUR_AGO, Row, bulk, plain, read, varied, write
-from tests.real.broker import RealKafka
-from tests.real.releases import FetchError
-from tests.requirements import missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.interop.faces import Face
+    from tests.real.broker import RealKafka
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
@@ -27,11 +26,8 @@ RELEASES = ["0.9.0.1", "0.10.2.2", "1.1.1", "2.8.2", "3.9.1"]
 @pytest.fixture(scope="module", params=RELEASES)
 def release(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
     """A broker that is gone when the next one comes."""
-    try:
-        with RealKafka(request.param) as broker:
-            yield broker
-    except FetchError as error:
-        missing(str(error))
+    with real_broker(request.param) as broker:
+        yield broker
 
 
 def options(broker: RealKafka) -> dict:

@@ -2,40 +2,36 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kafkawire.errors import DeliveryTimedOut
+from tests.interop.brokers import NEWEST, real_broker
 from tests.interop.faces import TIMEOUT
 from tests.interop.rows import Row, messages, write
-from tests.real.broker import RealKafka
-from tests.real.releases import FetchError
-from tests.requirements import missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tests.interop.faces import Face
+    from tests.real.broker import RealKafka
 
     Failure = Callable[[RealKafka], None]
 
 pytestmark = pytest.mark.real
 
-PACE = 0.01
-"""Seconds between a few records: so few that a restart fills no buffer."""
+ON_THEIR_WAY = 1000
+"""Records that are not waited for: enough for some to be in flight at any time."""
 
 
 @pytest.fixture(scope="module")
 def own_broker() -> Iterator[RealKafka]:
     """A broker that no other test relies on."""
-    try:
-        # After a crash the controller takes the broker back when the session of the one before has ended.
-        with RealKafka("4.3.1", broker_session_timeout_ms=2000, broker_heartbeat_interval_ms=500) as broker:
-            yield broker
-    except FetchError as error:
-        missing(str(error))
+    # After a crash the controller takes the broker back when the session of the one before has ended.
+    with real_broker(NEWEST, broker_session_timeout_ms=2000, broker_heartbeat_interval_ms=500) as broker:
+        yield broker
 
 
 def restart(broker: RealKafka) -> None:
@@ -49,24 +45,31 @@ def crash(broker: RealKafka) -> None:
 
 
 def sent_during(action: Callable[[], None], face: Face, producer: Any, topic: str) -> list[Any]:
-    """Send records, each with its number, until the action is over; returns their handles."""
+    """Keep records on their way before and until the action is over, each with its number; returns their handles."""
     handles: list[Any] = []
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(action)
-        while not running.done():
-            handles += [producer.send(topic, str(len(handles) + number).encode()) for number in range(10)]
+        running: Future[None] | None = None
+        while running is None or not running.done():
+            handles += [producer.send(topic, value(len(handles) + number)) for number in range(100)]
             counts = producer.counts()
             assert counts.accepted == len(handles) == counts.acknowledged + counts.failed + counts.queued
-            face.meanwhile(lambda: wait([running], PACE))
+            if len(handles) > ON_THEIR_WAY:
+                face.result(handles[-ON_THEIR_WAY])
+                running = running or pool.submit(action)
         running.result()
     return handles
+
+
+def value(number: int) -> bytes:
+    return str(number).encode().rjust(200)
 
 
 @pytest.mark.parametrize(("fail", "idempotent"), [(restart, True), (crash, True), (crash, False)])
 def test_nothing_is_lost(face: Face, own_broker: RealKafka, topic: str, fail: Failure, idempotent: bool) -> None:
     bootstrap = own_broker.bootstrap
     consumer = face.consumer(topic, bootstrap_servers=bootstrap, auto_offset_reset="earliest", allow_auto_create_topics=True)
-    with consumer, face.producer(bootstrap_servers=bootstrap, linger_ms=1, enable_idempotence=idempotent) as producer:
+    options = {"linger_ms": 0, "batch_size": 10_000, "enable_idempotence": idempotent}
+    with consumer, face.producer(bootstrap_servers=bootstrap, **options) as producer:
         handles = sent_during(lambda: fail(own_broker), face, producer, topic)
         producer.flush(timeout=TIMEOUT)
         count = len(handles)
@@ -79,7 +82,7 @@ def test_nothing_is_lost(face: Face, own_broker: RealKafka, topic: str, fail: Fa
             polled = consumer.poll(timeout=TIMEOUT)
             assert polled
             found |= {message.offset: message.value for message in polled}
-    assert [found[at.offset] for at in written] == [str(number).encode() for number in range(count)]
+    assert [found[at.offset] for at in written] == [value(number) for number in range(count)]
     if idempotent:
         assert end == count
 
@@ -102,7 +105,7 @@ def test_consumer_goes_on_after_a_restart(face: Face, own_broker: RealKafka, top
 
 def test_what_is_given_up_is_counted_and_was_not_written(face: Face, own_broker: RealKafka, topic: str) -> None:
     bootstrap = own_broker.bootstrap
-    with face.producer(bootstrap_servers=bootstrap, delivery_timeout_ms=3000) as producer:
+    with face.producer(bootstrap_servers=bootstrap, delivery_timeout_ms=5000) as producer:
         before = write(face, producer, topic, [Row(b"before")] * 10)
         face.meanwhile(own_broker.stop)
         lost = [producer.send(topic, b"lost") for _ in range(10)]
