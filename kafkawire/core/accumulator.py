@@ -1,4 +1,4 @@
-"""Where accepted records wait: encoded at once into the open batch of their partition, within a budget of bytes."""
+"""Where accepted records wait: in the open batch of their partition, within a budget of bytes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any, NamedTuple
 
 from kafkawire.config import ProducerOptions
 from kafkawire.core.batch import NO_SEQUENCE, Batch, DeliveryCallback
-from kafkawire.core.columns import Columns, check_timestamp
+from kafkawire.core.columns import RECORD_BYTES, Columns, check_timestamp, checked_headers, header_bytes
 from kafkawire.core.partitioners import key_partitioner
 from kafkawire.core.queues import CLOSED, PartitionQueue, TopicQueue, not_bytes
 from kafkawire.errors import ErrorCode, KafkaError, MessageTooLargeError
 from kafkawire.message import Header
 from kafkawire.net.base import NEVER, Net, Signal
-from kafkawire.protocol.records import KEYED_FRAMES, NO_HEADERS, PLAIN_FRAMES, VARINTS, encode_columns, encode_record
 
 __all__ = ["Accumulator", "Counts", "Drained", "Run"]
 
@@ -113,57 +112,47 @@ class Accumulator:
         """Accept one record; returns its handle, or None if the topic's metadata or room in the buffer must be waited for.
 
         An interrupt leaves the record accepted or not, nothing between: everything is made first, and then stored without
-        a call in between. Of all ways to keep the pieces of a record, a flat list is the cheapest: concatenating them costs
-        more than joining the list does later.
+        a call in between.
         """
         with self._lock:
             queues = self._accepting.get(topic)
             if queues is None:
                 self._refuse()
                 return None
+            pairs = None
+            if type(value) is bytes and headers is None and (key is None or type(key) is bytes):
+                size = len(value) + RECORD_BYTES if key is None else len(value) + len(key) + RECORD_BYTES
+            else:
+                key, value, pairs, size = _checked(key, value, headers)
             queue = queues.sticky
             if key is not None or partition is not None or queues.custom is not None:
                 queue = queues.choose(topic, key, partition)
             batch = queue.open
-            while True:
-                count = batch.count
-                delta = VARINTS[count]
-                pieces: tuple[bytes, ...]
-                if timestamp is not None:
-                    check_timestamp(timestamp)
-                    stamp = VARINTS[timestamp - batch.base_timestamp]
-                elif self._wall() >= batch.tick:
-                    stamp = batch.restamp(self._wall())
-                else:
-                    stamp = batch.stamp
-                if headers is not None or type(value) is not bytes:
-                    record = self._encode(batch, key, value, timestamp, headers)
-                    pieces, size = (record,), len(record)
-                elif key is None:
-                    before, between, size = PLAIN_FRAMES[len(stamp) + len(delta)][len(value)]
-                    pieces = (before, stamp, delta, between, value, NO_HEADERS)
-                elif type(key) is bytes:
-                    before, middle, between, size = KEYED_FRAMES[len(stamp) + len(delta)][len(key), len(value)]
-                    pieces = (before, stamp, delta, middle, key, between, value, NO_HEADERS)
-                else:
-                    raise not_bytes("key", key)
-                room = batch.room - size
-                if room >= 0:
-                    break
+            if batch.room < size:
                 found = self._with_room(topic, queues, queue, size, key is None and partition is None)
                 if found is None:
                     return None
                 batch = found
-                queue = batch.queue
+            if timestamp is not None:
+                check_timestamp(timestamp)
+                batch.stamp(timestamp)
+            elif self._wall() >= batch.tick:
+                batch.restamp(self._wall())
+            count = batch.count
             handle = self._new_handle(self._handle, (batch, count))
             if on_delivery is not None or batch.callbacks is not None:
                 self._call_back(batch, count, on_delivery)
-            if timestamp is not None:
-                batch.note_timestamp(timestamp)
-            parts = batch.parts
+            room = batch.room - size
+            keys = batch.keys
+            if pairs is not None or batch.headers is not None or (key is None) is not (keys is None):
+                batch.put((value,), None if key is None else (key,), None if pairs is None else (pairs,), room)
+                return handle
+            values = batch.values
             batch.room = room
             batch.count = count + 1
-            parts += pieces
+            if keys is not None:
+                keys += (key,)
+            values += (value,)
             return handle
 
     def append_columns(self, topic: str, columns: Columns, start: int, partition: int | None) -> Run | None:
@@ -178,29 +167,16 @@ class Accumulator:
                 return None
             queue = queues.sticky if partition is None else queues.choose(topic, None, partition)
             batch = queue.open
-            while batch.room < columns.size(start):
+            if batch.room < columns.size(start):
                 found = self._with_room(topic, queues, queue, columns.size(start), partition is None)
                 if found is None:
                     return None
                 batch = found
-                queue = batch.queue
             end = columns.fitting(start, batch.room)
             at = batch.count
-            parts = encode_columns(
-                columns.values[start:end],
-                None if columns.keys is None else columns.keys[start:end],
-                batch.stamp_rows(
-                    None if columns.timestamps is None else columns.timestamps[start:end], end - start, self._wall()
-                ),
-                None if columns.headers is None else columns.headers[start:end],
-                base_timestamp=batch.base_timestamp,
-                first_delta=at,
-            )
             if batch.callbacks is not None:
                 batch.callbacks.pop(at, None)
-            batch.room -= sum(map(len, parts))
-            batch.count = at + end - start
-            batch.parts.extend(parts)
+            batch.extend(columns, start, end, self._wall())
             return Run(batch, at, start, end)
 
     def partitions_of(self, topic: str, keys: Sequence[bytes | None]) -> list[int | None]:
@@ -338,7 +314,7 @@ class Accumulator:
                     queue.next_sequence = 0
                     queue.known = False
                     for batch in queue.ready:
-                        batch.unseal()
+                        batch.wire = None
                         batch.sequence = NO_SEQUENCE
 
     def complete(self, batch: Batch, error: KafkaError | None = None, offset: int | None = None, log_time: int = -1) -> None:
@@ -391,15 +367,6 @@ class Accumulator:
     def _refuse(self) -> None:
         if self._closed is not None:
             raise self._closed
-
-    def _encode(
-        self, batch: Batch, key: bytes | None, value: bytes | None, timestamp: int | None, headers: Iterable[Header] | None
-    ) -> bytes:
-        delta = batch.delta if timestamp is None else timestamp - batch.base_timestamp
-        for name, part in (("key", key), ("value", value)):
-            if part is not None and not isinstance(part, bytes | bytearray | memoryview):
-                raise not_bytes(name, part)
-        return encode_record(batch.count, delta, key, value, headers)
 
     def _with_room(self, topic: str, queues: TopicQueue, queue: PartitionQueue, size: int, anywhere: bool) -> Batch | None:
         """The open batch that has room for `size` more bytes, which may be a new one or one with a larger grant.
@@ -523,7 +490,7 @@ class Accumulator:
         self._free += batch.granted
         self.freed += 1
         self._incomplete.pop(batch, None)
-        batch.parts, batch.wire = [], None
+        batch.release()
         signals = self._take_room_waiters()
         done: Batch | None = batch
         while done is not None:
@@ -541,3 +508,16 @@ class Accumulator:
         waiting = list(self._room_waiters)
         self._room_waiters.clear()
         return waiting
+
+
+def _checked(
+    key: bytes | None, value: bytes | None, headers: Iterable[Header] | None
+) -> tuple[bytes | None, bytes | None, tuple[Header, ...] | None, int]:
+    """A record as it is kept, and the most bytes that it takes. What may change under our hands is copied."""
+    for name, part in (("key", key), ("value", value)):
+        if part is not None and not isinstance(part, bytes | bytearray | memoryview):
+            raise not_bytes(name, part)
+    key = None if key is None else bytes(key)
+    value = None if value is None else bytes(value)
+    pairs = checked_headers(headers) if headers else None
+    return key, value, pairs, RECORD_BYTES + len(key or b"") + len(value or b"") + header_bytes(pairs)

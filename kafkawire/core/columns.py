@@ -12,10 +12,11 @@ from typing import Any
 
 from kafkawire.errors import ConfigurationError
 from kafkawire.message import Header
-from kafkawire.protocol.records import RECORD_OVERHEAD
 
-__all__ = ["Columns", "arrow_columns", "check_timestamp", "checked_headers"]
+__all__ = ["RECORD_BYTES", "Columns", "arrow_columns", "check_timestamp", "checked_headers", "header_bytes"]
 
+RECORD_BYTES = 24
+"""What a record takes in a batch beside its key, value and headers; a little more only where timestamps are hours apart."""
 LAST_TIMESTAMP = (1 << 62) - 1
 """Half of what an int64 holds, so that differences fit too."""
 ARROW_COLUMNS = {"value", "key", "partition", "timestamp", "headers"}
@@ -42,7 +43,7 @@ class Columns:
         self.values = values
         self.keys = keys
         self.timestamps = timestamps
-        self.headers = None if headers is None else [row and checked_headers(row) for row in headers]
+        self.headers = None if headers is None else [checked_headers(row) if row else None for row in headers]
         if timestamps is not None and not all(issubclass(kind, Integral) for kind in set(map(type, timestamps))):
             raise ConfigurationError("timestamps must be whole milliseconds, without None")
         if timestamps is not None and len(timestamps):
@@ -52,8 +53,8 @@ class Columns:
         if keys is not None:
             sizes = list(map(add, sizes, _sizes("keys", keys)))
         if headers is not None:
-            sizes = list(map(add, sizes, map(_header_size, self.headers or ())))
-        self._ends = list(accumulate(map(RECORD_OVERHEAD.__add__, sizes)))
+            sizes = list(map(add, sizes, map(header_bytes, self.headers or ())))
+        self._ends = list(accumulate(map(RECORD_BYTES.__add__, sizes)))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -61,6 +62,10 @@ class Columns:
     def size(self, row: int) -> int:
         """The most bytes that a row can take in a batch."""
         return self._ends[row] - (self._ends[row - 1] if row else 0)
+
+    def span(self, start: int, end: int) -> int:
+        """The most bytes that the rows from `start` to `end` can take in a batch."""
+        return self._ends[end - 1] - (self._ends[start - 1] if start else 0)
 
     def fitting(self, start: int, room: int) -> int:
         """The end of the rows from `start` on that surely fit into `room` bytes."""
@@ -87,7 +92,7 @@ def _sizes(name: str, column: Sequence[bytes | None]) -> list[int]:
     return list(map(len, column))  # type: ignore[arg-type]
 
 
-def _header_size(headers: Iterable[Header] | None) -> int:
+def header_bytes(headers: Iterable[Header] | None) -> int:
     # Names are counted as if every character took four bytes of UTF-8; the lengths of name and value take at most ten.
     return sum(10 + 4 * len(name) + len(value or b"") for name, value in headers or ())
 
@@ -107,9 +112,9 @@ def checked_headers(headers: Iterable[Header]) -> tuple[Header, ...]:
     return pairs
 
 
-def check_timestamp(timestamp: int) -> None:
+def check_timestamp(timestamp: Any) -> None:
     """Raise ConfigurationError for what is no time that a record can have."""
-    if not 0 <= timestamp <= LAST_TIMESTAMP:
+    if not isinstance(timestamp, Integral) or not 0 <= timestamp <= LAST_TIMESTAMP:
         raise ConfigurationError(f"timestamp {timestamp}: it is in milliseconds since 1970, 0 to {LAST_TIMESTAMP}")
 
 

@@ -82,8 +82,8 @@ def merge(
         name = answered.name
         if name is None:
             continue
-        if answered.error_code and not answered.partitions:
-            errors[name] = ErrorCode.of(answered.error_code)
+        if not answered.partitions:
+            errors[name] = ErrorCode.of(answered.error_code or ErrorCode.LEADER_NOT_AVAILABLE)
             # A topic that was there may only be away for a moment (trap 131): what was known of it stays usable.
             if name in old.topics and errors[name].retriable:
                 topics[name] = old.topics[name]

@@ -6,11 +6,16 @@ import http.server
 import logging
 import socket
 import threading
+from struct import pack_into
 
 import pytest
 
 import kafkawire
 from kafkawire.errors import BootstrapError, ConfigurationError, CorruptRecordsError, NotKafkaError, UnknownTopicError
+from kafkawire.protocol.crc32c import crc32c
+from kafkawire.protocol.records import encode_record, seal_batch
+from mockbroker import MockCluster
+from mockbroker.log import Batch
 from tests.client.faces import SOON
 
 
@@ -216,20 +221,19 @@ def test_times_are_milliseconds(face, kafka, timestamp):
 
 
 def test_unknown_topics(face):
-    from mockbroker import MockCluster
-
     with MockCluster(brokers=1, config={"auto.create.topics.enable": "false"}) as kafka:
-        with face.Producer(bootstrap_servers=kafka.bootstrap, max_block_ms=500) as p:
+        options = {"bootstrap_servers": kafka.bootstrap, "retry_backoff_ms": 10, "retry_backoff_max_ms": 10}
+        with face.Producer(**options, max_block_ms=200) as p:
             for call in (lambda: p.send("nope", b"v"), lambda: p.send_many("nope", [b"v"])):
                 with pytest.raises(UnknownTopicError, match=r"topic 'nope' is not on the cluster \(127.0.0.1:.*create it"):
                     call()
             with pytest.raises(ConfigurationError, match="empty"):
                 p.send("", b"v")
-        with face.Consumer("nope", bootstrap_servers=kafka.bootstrap) as c:
+        with face.Consumer("nope", **options) as c:
             for call in (lambda: c.poll(timeout=SOON), lambda: next(iter(c)), lambda: c.poll_arrow(timeout=SOON)):
                 with pytest.raises(UnknownTopicError, match="nope"):
                     call()
-        with face.Consumer(bootstrap_servers=kafka.bootstrap) as c:
+        with face.Consumer(**options) as c:
             c.assign([("nope", 0)])
             with pytest.raises(UnknownTopicError, match="nope"):
                 c.poll(timeout=SOON)
@@ -262,11 +266,6 @@ def test_a_corrupt_batch(face, kafka):
 
 def test_damage_that_the_checksum_does_not_show(face, kafka):
     """A batch that does not unpack: what is before it comes out all the same."""
-    from struct import pack_into
-
-    from kafkawire.protocol.crc32c import crc32c
-    from kafkawire.protocol.records import encode_record, seal_batch
-    from mockbroker.log import Batch
 
     def append(offset):
         data = bytearray(seal_batch([encode_record(0, 0, None, b"v")], count=1, base_timestamp=0, max_timestamp=0))

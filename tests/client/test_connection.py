@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+import kafkawire
 from kafkawire.errors import ClosedError, ErrorCode, NetworkError, TimedOut, UnknownTopicError
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
@@ -27,7 +28,7 @@ def test_what_there_is(face, kafka):
 
 
 def test_what_changes_is_seen(face, kafka):
-    with face.Connection(kafka.bootstrap) as connection:
+    with face.Connection(kafka.bootstrap, retry_backoff_ms=10, retry_backoff_max_ms=10) as connection:
         assert connection.topics() == ["many", "one"]
         kafka.create_topic("new")
         kafka.delete_topic("one")
@@ -41,7 +42,7 @@ def test_what_changes_is_seen(face, kafka):
 
 
 def test_looking_at_a_topic_does_not_create_it(face, kafka):
-    with face.Connection(kafka.bootstrap) as connection:
+    with face.Connection(kafka.bootstrap, retry_backoff_ms=10, retry_backoff_max_ms=10) as connection:
         for _ in range(2):
             with pytest.raises(UnknownTopicError, match=r"topic 'nope' is not on the cluster .*create it, or correct the name"):
                 connection.partitions("nope")
@@ -61,8 +62,6 @@ def test_requests_of_ones_own(face, kafka):
 
 
 def test_one_link_serves_many_threads(kafka):
-    import kafkawire
-
     with kafkawire.Connection(kafka.bootstrap) as connection:
         errors = []
 

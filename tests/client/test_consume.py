@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import kafkawire
 from kafkawire.errors import (
     BrokerError,
     ClosedError,
@@ -191,7 +192,8 @@ def test_offsets(face, kafka):
     for i in range(10):
         kafka.produce("many", b"v", partition=1, timestamp=1000 + i * 100)
     asked = [("many", 0), ("many", 1)]
-    with face.Consumer(bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest") as c:
+    options = {"auto_offset_reset": "earliest", "retry_backoff_ms": 10, "retry_backoff_max_ms": 10}
+    with face.Consumer(bootstrap_servers=kafka.bootstrap, **options) as c:
         assert c.beginning_offsets(asked) == {("many", 0): 0, ("many", 1): 0}
         assert c.end_offsets(asked) == {("many", 0): 0, ("many", 1): 10}
         times = {("many", 1): 1250, ("many", 0): 0}
@@ -213,7 +215,8 @@ def test_offsets(face, kafka):
 
 def test_one_fetch(face, kafka):
     fill(kafka, 30)
-    with face.Consumer(bootstrap_servers=kafka.bootstrap, fetch_max_wait_ms=10) as c:
+    options = {"fetch_max_wait_ms": 10, "retry_backoff_ms": 10, "retry_backoff_max_ms": 10}
+    with face.Consumer(bootstrap_servers=kafka.bootstrap, **options) as c:
         assert [m.offset for m in c.fetch("one", 0, 17)] == list(range(17, 30))
         assert [m.offset for m in c.fetch("one", 0, 17, max_bytes=1)] == [17, 18, 19]
         assert c.fetch("one", 0, 30) == []
@@ -459,8 +462,6 @@ def test_use_after_close(face, kafka):
 
 
 def test_one_thread_at_a_time(kafka):
-    import kafkawire
-
     with kafkawire.Consumer("one", bootstrap_servers=kafka.bootstrap) as c:
         errors = []
 

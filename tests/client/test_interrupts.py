@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
+import signal
+import threading
 import time
 from typing import Any
 
@@ -16,7 +19,11 @@ from tests.client.faces import SOON
 from tests.net.test_interrupts import Storm, what_python_cannot_help
 from tests.requirements import CI
 
-SECONDS = 2.0 if CI else 0.7
+SECONDS = 2.0 if CI else 0.5
+ENOUGH = 50
+"""Interrupts that a storm has at least, however long it takes until they come."""
+ROUND = 20_000
+"""Records that are read again and again."""
 
 
 def check_sent(kafka, topic, handles, counts):
@@ -40,7 +47,7 @@ def test_interrupts_while_sending(kafka, how):
         p.send_many("many", [b"first %d" % i for i in range(4)]).result(timeout=SOON)
         end = time.monotonic() + SECONDS
         with what_python_cannot_help(), Storm(0.001) as storm:
-            while time.monotonic() < end:
+            while time.monotonic() < end or storm.hits < ENOUGH:
                 try:
                     storm.armed = True
                     for _ in range(50):
@@ -56,9 +63,7 @@ def test_interrupts_while_sending(kafka, how):
                     storm.armed = False
                 except KeyboardInterrupt:
                     storm.armed = False
-            hits = storm.hits
         p.flush(timeout=SOON)
-        assert hits > 20
         done: list[Any]
         if how == "many":
             done = [(b"%s %d" % (v, i), m) for v, h in handles for i, m in enumerate(h.result(timeout=SOON))]
@@ -76,49 +81,41 @@ def test_interrupts_while_sending(kafka, how):
 
 @pytest.mark.parametrize("how", ["poll", "poll_arrow", "iterate"])
 def test_interrupts_while_reading(kafka, how):
-    for at in range(0, 200_000, 500):
+    for at in range(0, ROUND, 500):
         kafka.produce("one", *(b"%d" % i for i in range(at, at + 500)))
-    found: list[Any] = []
+    found: list[int] = []
     options: dict[str, Any] = {"auto_offset_reset": "earliest", "max_partition_fetch_bytes": 50_000, "max_poll_records": 20}
-    with kafkawire.Consumer("one", bootstrap_servers=kafka.bootstrap, **options) as c:
+    with kafkawire.Consumer("one", bootstrap_servers=kafka.bootstrap, fetch_max_wait_ms=10, **options) as c:
         c.poll_arrow(timeout=SOON)  # an import that is interrupted is begun anew, and anew
-        c.seek(("one", 0), 0)
         end = time.monotonic() + SECONDS
         with what_python_cannot_help(), Storm(0.002) as storm:
-            while time.monotonic() < end and len(found) < 200_000:
+            while time.monotonic() < end or storm.hits < ENOUGH:
+                if len(found) % ROUND == 0:
+                    c.seek(("one", 0), 0)
                 try:
                     storm.armed = True
-                    if how == "poll":
-                        chunk = c.poll(timeout=SOON, max_records=7)
-                        found += chunk
-                    elif how == "poll_arrow":
-                        batch = c.poll_arrow(timeout=SOON, max_records=70)
-                        found += (batch,)
-                    else:
+                    if how == "iterate":
                         for message in c:
-                            found += (message,)
-                            if len(found) >= 200_000:
+                            found += (message.offset,)
+                            if len(found) % ROUND == 0:
                                 break
+                    elif how == "poll":
+                        chunk = c.poll(timeout=SOON, max_records=7)
+                        storm.armed = False
+                        found += [message.offset for message in chunk]
+                    else:
+                        batch = c.poll_arrow(timeout=SOON, max_records=70)
+                        storm.armed = False
+                        found += batch.column("offset").to_pylist()
                     storm.armed = False
                 except KeyboardInterrupt:
                     storm.armed = False
-            hits = storm.hits
-        offsets = (
-            [o for b in found for o in b.column("offset").to_pylist()] if how == "poll_arrow" else [m.offset for m in found]
-        )
-        assert offsets == list(range(len(offsets)))
-        assert hits > 10
-        assert c.position(("one", 0), timeout=SOON) == len(offsets)
-        if len(offsets) < 200_000:
-            assert c.poll(timeout=SOON)[0].offset == len(offsets)
+        assert found == [i % ROUND for i in range(len(found))]
+        assert c.position(("one", 0), timeout=SOON) % ROUND == len(found) % ROUND
 
 
 def test_an_interrupt_leaves_a_wait_at_once(kafka):
     """And what was waited for is still there."""
-    import os
-    import signal
-    import threading
-
     kafka.drop("Produce", times=1)
     with kafkawire.Producer(bootstrap_servers=kafka.bootstrap, request_timeout_ms=2000) as p:
         d = p.send("one", b"v")

@@ -11,9 +11,6 @@ from kafkawire.protocol.records.batches import RecordBatch, read_batches
 from kafkawire.protocol.records.columns import RecordColumns
 from kafkawire.protocol.records.decode import decode_columns
 from kafkawire.protocol.records.encode import (
-    KEYED_FRAMES,
-    NO_HEADERS,
-    PLAIN_FRAMES,
     encode_columns,
     encode_record,
     record_parts,
@@ -21,16 +18,11 @@ from kafkawire.protocol.records.encode import (
 )
 from kafkawire.protocol.records.layout import BATCH_OVERHEAD, RECORD_OVERHEAD
 from kafkawire.protocol.records.legacy import encode_message_set
-from kafkawire.protocol.records.varints import VARINTS
 from kafkawire.protocol.records.views import arrow_schema, messages, no_rows, to_arrow, values
 
 __all__ = [
     "BATCH_OVERHEAD",
-    "KEYED_FRAMES",
-    "NO_HEADERS",
-    "PLAIN_FRAMES",
     "RECORD_OVERHEAD",
-    "VARINTS",
     "RecordBatch",
     "RecordColumns",
     "arrow_schema",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final
 
 from kafkawire.errors import EncodeError
 from kafkawire.message import Header
@@ -19,7 +18,7 @@ from kafkawire.protocol.records.layout import (
     TRANSACTIONAL,
     UINT32,
 )
-from kafkawire.protocol.records.varints import INT32_BYTES, INT64_BYTES, VARINTS
+from kafkawire.protocol.records.varints import VARINTS
 from kafkawire.protocol.wire import Buffer
 
 __all__ = ["encode_columns", "encode_record", "record_parts", "seal_batch"]
@@ -27,52 +26,10 @@ __all__ = ["encode_columns", "encode_record", "record_parts", "seal_batch"]
 _NULL = VARINTS[-1]
 _ATTRIBUTES = b"\0"
 """Of a record: unused (trap 39)."""
-NO_HEADERS = VARINTS[0]
+_NO_HEADERS = VARINTS[0]
 
 _Column = bytes | Sequence[Buffer]
 """A piece of every record: the same for all, or one each."""
-
-
-_MOST_FRAMES = 1 << 14
-
-
-class _KeyedFrames(dict[tuple[int, int], tuple[bytes, bytes, bytes, int]]):
-    """By the lengths of key and value: what comes before the deltas, the key, and the value, and the record's whole length."""
-
-    def __init__(self, deltas: int) -> None:
-        super().__init__()
-        self._deltas = deltas
-        """Bytes that both deltas take."""
-
-    def __missing__(self, lengths: tuple[int, int]) -> tuple[bytes, bytes, bytes, int]:
-        key, value = lengths
-        key_size, value_size = VARINTS[key], VARINTS[value]
-        length = 1 + self._deltas + len(key_size) + max(key, 0) + len(value_size) + value + len(NO_HEADERS)
-        prefix = VARINTS[length]
-        frame = prefix + _ATTRIBUTES, key_size, value_size, len(prefix) + length
-        if len(self) < _MOST_FRAMES:
-            self[lengths] = frame
-        return frame
-
-
-class _PlainFrames(dict[int, tuple[bytes, bytes, int]]):
-    """The same for records without a key, by the length of the value: the null key and the value's length are one piece."""
-
-    def __init__(self, deltas: int) -> None:
-        super().__init__()
-        self._keyed = KEYED_FRAMES[deltas]
-
-    def __missing__(self, value: int) -> tuple[bytes, bytes, int]:
-        before, key_size, value_size, size = self._keyed[-1, value]
-        frame = before, key_size + value_size, size
-        if len(self) < _MOST_FRAMES:
-            self[value] = frame
-        return frame
-
-
-KEYED_FRAMES: Final = [_KeyedFrames(deltas) for deltas in range(INT32_BYTES + INT64_BYTES + 1)]
-PLAIN_FRAMES: Final = [_PlainFrames(deltas) for deltas in range(INT32_BYTES + INT64_BYTES + 1)]
-"""For records without headers whose value is not null, by the bytes that their deltas take."""
 
 
 def record_parts(
@@ -85,12 +42,9 @@ def record_parts(
     """
     stamp = VARINTS[timestamp_delta]
     delta = VARINTS[offset_delta]
-    if key is None and value is not None and not headers:
-        before, between, _ = PLAIN_FRAMES[len(stamp) + len(delta)][len(value)]
-        return before, stamp, delta, between, value, NO_HEADERS
     key_size, key = (_NULL, b"") if key is None else (VARINTS[len(key)], key)
     size, value = (_NULL, b"") if value is None else (VARINTS[len(value)], value)
-    tail = _encode_headers(headers) if headers else NO_HEADERS
+    tail = _encode_headers(headers) if headers else _NO_HEADERS
     length = VARINTS[1 + len(stamp) + len(delta) + len(key_size) + len(key) + len(size) + len(value) + len(tail)]
     return length, _ATTRIBUTES, stamp, delta, key_size, key, size, value, tail
 
@@ -105,29 +59,31 @@ def encode_record(
 def encode_columns(
     values: Sequence[Buffer | None],
     keys: Sequence[Buffer | None] | None = None,
-    timestamps: Sequence[int] | None = None,
+    timestamps: Sequence[int] | int | None = None,
     headers: Sequence[Iterable[Header] | None] | None = None,
     *,
     base_timestamp: int,
     first_delta: int = 0,
 ) -> list[Buffer]:
-    """The records of whole columns, numbered from `first_delta`; without `timestamps` (ms) all have the base timestamp.
+    """The records of whole columns, numbered from `first_delta`.
 
+    `timestamps` (ms) may be one for all; without them all have the base timestamp.
     The parts are not one a record: only their concatenation counts, as `seal_batch` makes it.
     """
     count = len(values)
     parts: list[Buffer] = []
     start = 0
+    same = base_timestamp if timestamps is None else timestamps
     for end in _width_bounds(first_delta, count):
         rows = slice(start, end)
         parts += _encode_rows(
             list(map(VARINTS.__getitem__, range(first_delta + start, first_delta + end))),
-            _ATTRIBUTES + VARINTS[0]
-            if timestamps is None
-            else [_ATTRIBUTES + VARINTS[t - base_timestamp] for t in timestamps[rows]],
+            _ATTRIBUTES + VARINTS[same - base_timestamp]
+            if isinstance(same, int)
+            else [_ATTRIBUTES + VARINTS[t - base_timestamp] for t in same[rows]],
             _NULL if keys is None else keys[rows],
             values[rows],
-            NO_HEADERS if headers is None else [_encode_headers(h) if h else NO_HEADERS for h in headers[rows]],
+            _NO_HEADERS if headers is None else [_encode_headers(h) if h else _NO_HEADERS for h in headers[rows]],
         )
         start = end
     return parts
