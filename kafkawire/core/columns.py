@@ -114,7 +114,7 @@ def checked_headers(headers: Iterable[Header]) -> tuple[Header, ...]:
 
 def check_timestamp(timestamp: Any) -> None:
     """Raise ConfigurationError for what is no time that a record can have."""
-    if not isinstance(timestamp, Integral) or not 0 <= timestamp <= LAST_TIMESTAMP:
+    if not isinstance(timestamp, Integral) or not 0 <= int(timestamp) <= LAST_TIMESTAMP:
         raise ConfigurationError(f"timestamp {timestamp}: it is in milliseconds since 1970, 0 to {LAST_TIMESTAMP}")
 
 

@@ -141,6 +141,26 @@ def test_seek_in_the_middle_of_what_is_fetched(face, kafka, how):
         assert offsets() == [0, 1]
 
 
+@pytest.mark.parametrize("how", ["seek", "pause"])
+def test_an_answer_that_comes_after_all(face, kafka, how):
+    """It was asked for before the position changed (trap 100)."""
+    fill(kafka, 30)
+    kafka.delay("Fetch", 0.2, times=1)
+    with face.Consumer(bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", fetch_max_wait_ms=20) as c:
+        c.assign([ONE])
+        assert c.poll(timeout=0.05) == []
+        kafka.journal.wait_for("Fetch")
+        if how == "seek":
+            c.seek(ONE, 15)
+            assert c.poll(timeout=SOON)[0].offset == 15
+        else:
+            c.pause(ONE)
+            assert c.poll(timeout=0.4) == []
+            assert c.position(ONE) == 0
+            c.resume(ONE)
+            assert c.poll(timeout=SOON)[0].offset == 0
+
+
 def test_seek_refuses_what_is_no_offset(face, kafka):
     with face.Consumer(bootstrap_servers=kafka.bootstrap) as c:
         with pytest.raises(ConfigurationError, match="not assigned"):

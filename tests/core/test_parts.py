@@ -90,6 +90,22 @@ def test_a_new_leader_gets_nothing_before_the_old_one_has_answered():
     assert len(made.drain(1.0, {2: 10**9}, lambda *_: 2).taken[2]) == 1
 
 
+def test_after_a_failure_nothing_leaves_before_those_in_flight_are_back():
+    """What failed goes first then: more in between would go past what brokers remember (trap 62)."""
+    made = accumulator(linger_ms=0, batch_size=1)
+    for value in (b"1", b"2", b"3", b"4"):
+        made.append("t", value)
+    first, second, third = (taken(made, now=1.0)[0] for _ in range(3))
+    made.retry(first, at=2.0)
+    assert taken(made, now=5.0) == []
+    made.retry(second, at=2.0)
+    assert taken(made, now=5.0) == []
+    made.complete(third)
+    assert taken(made, now=1.9) == []
+    assert taken(made, now=2.0) == [first]
+    assert taken(made, now=2.0) == [second]
+
+
 def segment(state, start, count):
     parts = [encode_record(i, 0, None, b"v") for i in range(count)]
     batch = bytearray(seal_batch(parts, count=count, base_timestamp=0, max_timestamp=0))

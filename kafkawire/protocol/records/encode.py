@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from kafkawire.errors import EncodeError
 from kafkawire.message import Header
+from kafkawire.protocol.accelerators import Accelerated
 from kafkawire.protocol.compression import Codec, compress
 from kafkawire.protocol.crc32c import crc32c
 from kafkawire.protocol.records.layout import (
@@ -30,6 +31,8 @@ _NO_HEADERS = VARINTS[0]
 
 _Column = bytes | Sequence[Buffer]
 """A piece of every record: the same for all, or one each."""
+_FEW = 32
+"""Fewer records than that are not worth an array."""
 
 
 def record_parts(
@@ -109,8 +112,14 @@ def _encode_rows(
     count = len(deltas)
     key_columns = (keys,) if isinstance(keys, bytes) else _sized(keys)
     columns: list[_Column] = [stamps, deltas, *key_columns, *_sized(values), tails]
-    columns.insert(0, _lengths(columns))
-    columns = _merge_constants(columns)
+    lengths = _lengths(columns)
+    columns = _merge_constants([lengths, *columns])
+    if isinstance(lengths, bytes) and count >= _FEW:
+        return _interleaver.get()(columns, count)
+    return _interleave(columns, count)
+
+
+def _interleave(columns: Sequence[_Column], count: int) -> list[Buffer]:
     parts: list[Buffer] = [b""] * (count * len(columns))
     for at, column in enumerate(columns):
         parts[at :: len(columns)] = [column] * count if isinstance(column, bytes) else column
@@ -217,3 +226,18 @@ def seal_batch(
     )
     UINT32.pack_into(batch, CRC_AT, crc32c(memoryview(batch)[CRC_FROM:]))
     return batch
+
+
+def _numpy() -> Callable[[Sequence[_Column], int], list[Buffer]]:
+    from kafkawire.protocol.records.encode_numpy import interleave
+
+    return interleave
+
+
+def _pure() -> Callable[[Sequence[_Column], int], list[Buffer]]:
+    return _interleave
+
+
+_interleaver: Accelerated[Callable[[Sequence[_Column], int], list[Buffer]]] = Accelerated(
+    "records of one size", ("numpy", _numpy), ("pure Python", _pure)
+)
