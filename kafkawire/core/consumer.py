@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.buffer import Buffer, Segment
-from kafkawire.core.client import Client, Purpose
-from kafkawire.core.fetcher import Fetcher, FetchSettings, build_request, located, partition_answers
+from kafkawire.core.client import Client
+from kafkawire.core.fetcher import Fetcher, located
 from kafkawire.core.flight import Flight
-from kafkawire.core.offsets import EARLIEST, LATEST, Found, check_partitions, list_offsets
+from kafkawire.core.offsets import EARLIEST, LATEST, Found, list_offsets
+from kafkawire.core.one_fetch import OneFetch
 from kafkawire.core.partition import PartitionState, parse_start
+from kafkawire.core.positions import Positions
 from kafkawire.errors import (
     ClosedError,
     ConfigurationError,
     DeserializationError,
-    ErrorCode,
     KafkaError,
-    MessageTooLargeError,
     NetworkError,
-    OffsetOutOfRangeError,
-    RequestTimedOut,
     TimedOut,
-    broker_error,
 )
 from kafkawire.message import Message, TopicPartition
 from kafkawire.net.base import NEVER
-from kafkawire.protocol.messages.fetch import FetchResponse
-from kafkawire.protocol.records import RecordColumns, decode_columns, messages, read_batches, to_arrow
+from kafkawire.protocol.records import RecordColumns, to_arrow
 
 __all__ = ["ConsumerCore"]
 
@@ -53,13 +47,11 @@ class ConsumerCore:
         self._finding_topics = Flight(client.net, self._find_topics, "kafkawire-topics")
         self._topics_error: tuple[set[str], KafkaError] | None = None
         """Why some topics were not found."""
-        self._resolving = Flight(client.net, self._resolve, "kafkawire-offsets")
-        self._resolved: deque[tuple[PartitionState, int, int | KafkaError]] = deque()
-        """(partition, its epoch, position or error) as flights find them: states change on the caller's thread only."""
+        self._positions = Positions(client, options)
         self._refresh_at = 0.0
         self._closed = False
         self._reset = parse_start(options["auto_offset_reset"])
-        self._fetches = Purpose("fetch once")
+        self._one_fetch = OneFetch(client, options)
         self.ahead: list[Message] = []
         """What iteration hands out; it leaves the buffer only in `_settle`."""
         self.ahead_at = 0
@@ -256,51 +248,7 @@ class ConsumerCore:
 
     async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> list[Message]:
         """One Fetch from the leader, beside and without the positions of this consumer."""
-        attempts = 0
-        settings = replace(FetchSettings.of(self._options), max_bytes=max_bytes, partition_bytes=max_bytes)
-        check_partitions([tp], await self._client.topic(tp.topic, deadline))
-        while True:
-            try:
-                return await self._fetch_once(tp, offset, settings, deadline)
-            except (NetworkError, RequestTimedOut) as error:
-                failure: KafkaError = error
-            except OffsetOutOfRangeError:
-                raise
-            except KafkaError as error:
-                if not getattr(error, "retriable", False):
-                    raise
-                failure = error
-            attempts += 1
-            await self._net.wait(
-                self._net.signal(), min(deadline, self._net.now() + self._client.retry_backoff.delay(attempts))
-            )
-            if self._net.now() >= deadline:
-                raise failure
-            await self._client.refresh(deadline)
-
-    async def _fetch_once(self, tp: TopicPartition, offset: int, settings: FetchSettings, deadline: float) -> list[Message]:
-        leader = self._client.snapshot.leader(*tp)
-        if leader is None:
-            raise NetworkError(f"{tp.topic} partition {tp.partition} has no leader at the moment")
-        link = await self._client.link(leader, self._fetches, deadline)
-        request, version, names = build_request(self._client, link, [(tp, offset)], settings)
-        response: FetchResponse = await self._client.call(leader, request, deadline, purpose=self._fetches, highest=version)
-        for answered, answer in partition_answers(response, names):
-            if answered != tp:
-                continue
-            if answer.error_code:
-                raise broker_error(ErrorCode.of(answer.error_code), f"Fetch of {tp.topic} partition {tp.partition} at {offset}")
-            if not answer.records:
-                return []
-            batches = list(read_batches(answer.records, check_crcs=self._options["check_crcs"]))
-            if not batches:
-                raise MessageTooLargeError(
-                    ErrorCode.MESSAGE_TOO_LARGE,
-                    f"{tp.topic} partition {tp.partition} at {offset}: the next batch exceeds max_bytes={settings.max_bytes}",
-                )
-            columns = decode_columns([batch for batch in batches if not batch.is_control])
-            return self._deserialize(messages(columns.slice(columns.index_of(offset), columns.count), *tp))
-        raise NetworkError(f"the answer of {link.address} has nothing on {tp.topic} partition {tp.partition}")
+        return self._deserialize(await self._one_fetch.fetch(tp, offset, max_bytes, deadline))
 
     # ---- positions
 
@@ -356,7 +304,7 @@ class ConsumerCore:
         self.ahead_at = 0
         self.ahead = []
         self._fetcher.close()
-        self._client.release(self._fetches)
+        self._one_fetch.close()
 
     # ---- beside the fetches
 
@@ -406,7 +354,7 @@ class ConsumerCore:
         """Start what positions and leaders need; returns when to look again."""
         fetcher, client = self._fetcher, self._client
         if self._snapshot is not None and any(s.position is None and s.retry_at <= now for s in fetcher.states.values()):
-            self._resolving.start(self._signal)
+            self._positions.find(fetcher.states.values(), self._signal)
         if (fetcher.stale_metadata or client.stale(now)) and now >= self._refresh_at:
             fetcher.stale_metadata = False
             self._refresh_at = now + client.retry_backoff.delay(1)
@@ -417,38 +365,10 @@ class ConsumerCore:
             else min((s.retry_at for s in fetcher.states.values() if s.retry_at > now), default=now + client.setup_timeout)
         )
 
-    async def _resolve(self) -> None:
-        """Find the positions of partitions that have none."""
-        wanted = [(state, state.epoch, state.start) for state in list(self._fetcher.states.values()) if state.position is None]
-        for state, epoch, start in wanted:
-            if start == "none":
-                where = f"{state.tp.topic} partition {state.tp.partition}"
-                text = f"{where} has no position, auto_offset_reset is 'none': seek first"
-                self._resolved.append((state, epoch, OffsetOutOfRangeError(ErrorCode.OFFSET_OUT_OF_RANGE, text)))
-        wanted = [(state, epoch, start) for state, epoch, start in wanted if start != "none"]
-        deadline = self._net.now() + self._options["default_api_timeout_ms"] / 1000
-        times = {state.tp: start if isinstance(start, int) else LATEST for state, _, start in wanted}
-        try:
-            found = await list_offsets(self._client, times, deadline)
-            first = await self.ends([state.tp for state, _, start in wanted if isinstance(start, str)], EARLIEST, deadline)
-        except KafkaError as error:
-            self._resolved.extend((state, epoch, error) for state, epoch, _ in wanted)
-            return
-        for state, epoch, start in wanted:
-            answer = found[state.tp]
-            if answer is None:
-                self._resolved.append(
-                    (state, epoch, TimedOut(f"{state.tp.topic} partition {state.tp.partition} has no end yet"))
-                )
-            elif isinstance(start, str):
-                self._resolved.append((state, epoch, max(first[state.tp], answer.offset - int(start.partition(":")[2]))))
-            else:
-                self._resolved.append((state, epoch, answer.offset))
-
     def _take_positions(self, now: float) -> None:
-        """Use what `_resolve` has found, unless it was for a partition that has been sought or taken away since."""
-        while self._resolved:
-            state, epoch, found = self._resolved.popleft()
+        """Use what has been found, unless it was for a partition that has been sought or taken away since."""
+        while self._positions.found:
+            state, epoch, found = self._positions.found.popleft()
             if state.epoch != epoch:
                 continue
             if isinstance(found, int):

@@ -1,0 +1,86 @@
+"""Fetches that stand by themselves: from an offset on, without an assignment or a position."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kafkawire.config import ConsumerOptions
+from kafkawire.core.client import Client, Purpose
+from kafkawire.core.fetcher import FetchSettings, build_request, partition_answers
+from kafkawire.core.offsets import check_partitions
+from kafkawire.errors import (
+    ErrorCode,
+    KafkaError,
+    MessageTooLargeError,
+    NetworkError,
+    OffsetOutOfRangeError,
+    RequestTimedOut,
+    broker_error,
+)
+from kafkawire.message import Message, TopicPartition
+from kafkawire.protocol.messages.fetch import FetchResponse
+from kafkawire.protocol.records import decode_columns, messages, read_batches
+
+__all__ = ["OneFetch"]
+
+
+class OneFetch:
+    """Sends single fetches, over links of their own, and tries again where that helps."""
+
+    def __init__(self, client: Client, options: ConsumerOptions) -> None:
+        self._client = client
+        self._net = client.net
+        self._options = options
+        self._purpose = Purpose("fetch once")
+
+    def close(self) -> None:
+        """Close the links. Idempotent."""
+        self._client.release(self._purpose)
+
+    async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> list[Message]:
+        """The records from `offset` on that one Fetch of up to `max_bytes` brings; at least one, if there is one."""
+        attempts = 0
+        settings = replace(FetchSettings.of(self._options), max_bytes=max_bytes, partition_bytes=max_bytes)
+        check_partitions([tp], await self._client.topic(tp.topic, deadline))
+        while True:
+            try:
+                return await self._fetch_once(tp, offset, settings, deadline)
+            except (NetworkError, RequestTimedOut) as error:
+                failure: KafkaError = error
+            except OffsetOutOfRangeError:
+                raise
+            except KafkaError as error:
+                if not getattr(error, "retriable", False):
+                    raise
+                failure = error
+            attempts += 1
+            await self._net.wait(
+                self._net.signal(), min(deadline, self._net.now() + self._client.retry_backoff.delay(attempts))
+            )
+            if self._net.now() >= deadline:
+                raise failure
+            await self._client.refresh(deadline)
+
+    async def _fetch_once(self, tp: TopicPartition, offset: int, settings: FetchSettings, deadline: float) -> list[Message]:
+        leader = self._client.snapshot.leader(*tp)
+        if leader is None:
+            raise NetworkError(f"{tp.topic} partition {tp.partition} has no leader at the moment")
+        link = await self._client.link(leader, self._purpose, deadline)
+        request, version, names = build_request(self._client, link, [(tp, offset)], settings)
+        response: FetchResponse = await self._client.call(leader, request, deadline, purpose=self._purpose, highest=version)
+        for answered, answer in partition_answers(response, names):
+            if answered != tp:
+                continue
+            if answer.error_code:
+                raise broker_error(ErrorCode.of(answer.error_code), f"Fetch of {tp.topic} partition {tp.partition} at {offset}")
+            if not answer.records:
+                return []
+            batches = list(read_batches(answer.records, check_crcs=self._options["check_crcs"]))
+            if not batches:
+                raise MessageTooLargeError(
+                    ErrorCode.MESSAGE_TOO_LARGE,
+                    f"{tp.topic} partition {tp.partition} at {offset}: the next batch exceeds max_bytes={settings.max_bytes}",
+                )
+            columns = decode_columns([batch for batch in batches if not batch.is_control])
+            return messages(columns.slice(columns.index_of(offset), columns.count), *tp)
+        raise NetworkError(f"the answer of {link.address} has nothing on {tp.topic} partition {tp.partition}")
