@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import kafkawire
-
 from kafkawire.errors import (
     BrokerError,
     ClosedError,
