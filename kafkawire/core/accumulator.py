@@ -446,11 +446,13 @@ class Accumulator:
         """When the next batch of a partition may leave for a broker; NEVER while those in flight must come back first.
 
         That is so after a failure, for the first batch under a producer id, and when the leader is another one now: more
-        batches than brokers remember could be on their way (trap 62).
+        batches than brokers remember could be on their way (trap 62). It is so, too, for a new batch behind one that is being
+        sent again: that one may have been written, and a broker that has taken five more since would not know it.
         """
         if queue.in_flight:
             alone = not queue.known and next(iter(queue.in_flight)).sequence != NO_SEQUENCE
-            if queue.recovering or alone or queue.node != node:
+            passing = self._head(queue).attempts == 0 and any(batch.attempts for batch in queue.in_flight)
+            if queue.recovering or alone or passing or queue.node != node:
                 return NEVER
         queue.recovering = False
         if not queue.ready and not queue.open.count:
