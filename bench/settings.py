@@ -14,9 +14,9 @@ ROWS_PER_CALL = 50_000
 """Records per call of send_many(), send_arrow() and produce_batch()."""
 
 PRODUCERS: dict[str, dict[str, Any]] = {
-    # linger_ms and batch_size are its defaults. librdkafka may have 2 GB of records waiting, which is more than a run
-    # sends; kafkawire's send() blocks at 128 MiB.
-    "kafkawire": {"linger_ms": 5, "batch_size": 1_000_000, "buffer_memory": 128 << 20},
+    # All are its defaults. librdkafka may have 2 GB of records waiting, which is more than a run sends; kafkawire's send()
+    # blocks at 32 MiB.
+    "kafkawire": {"linger_ms": 5, "batch_size": 1_000_000, "buffer_memory": 32 << 20},
     "confluent-kafka": {
         "linger.ms": 5,
         "batch.size": 1_000_000,
