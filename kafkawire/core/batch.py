@@ -31,8 +31,8 @@ ROWS_PER_RUN = 16
 class Batch:
     """Records of one partition: open while they are added, then sealed into bytes, at last done.
 
-    They are kept as columns, which are encoded at once when the batch leaves: that costs a record a fifth of what encoding it
-    by itself does, and retries in another format need nothing else.
+    They are kept as columns, which are encoded together when the batch leaves: cheaper than one by one in `send()`, and a retry
+    in another format needs nothing else.
     """
 
     __slots__ = (
