@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from kafkawire.config import ProducerOptions
 from kafkawire.connection import Connection, connect_for
 from kafkawire.core.batch import Batch, DeliveryCallback
-from kafkawire.core.columns import checked_headers
 from kafkawire.core.deliveries import raise_failures, written_by
 from kafkawire.core.faces import BatchDeliveryFace, Closing, DeliveryFace, ProducerFace, shared
 from kafkawire.core.producer import wait_done
@@ -30,18 +29,18 @@ class Delivery(DeliveryFace):
 
     def result(self, *, timeout: float | None = None) -> RecordMetadata:
         """Wait until the record is acknowledged. Raises why it was not written, or TimedOut after `timeout` seconds."""
-        batch, index = self
+        batch = self.batch
         if not batch.done:
             _wait(batch, timeout)
-        return batch.outcome(index)
+        return batch.outcome(self.index)
 
     def exception(self, *, timeout: float | None = None) -> KafkaError | None:
         """Wait as `result`; returns why the record was not written, None if it was."""
-        batch, index = self
+        batch = self.batch
         if not batch.done:
             _wait(batch, timeout)
         try:
-            batch.outcome(index)
+            batch.outcome(self.index)
         except KafkaError as error:
             return error
         return None
@@ -72,14 +71,13 @@ class Producer(ProducerFace, Closing):
     Raises ConfigurationError for options that are unknown, contradictory or out of range.
     """
 
-    _handle = Delivery
+    _delivery = Delivery
 
     def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions]) -> None:
         resolved = shared(ProducerOptions, options, connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         with self._connection.closed_unless_made(self._own_connection):
             self._setup(self._connection.client, resolved)
-        self._plain = self._core.plain
 
     def send(
         self,
@@ -99,16 +97,15 @@ class Producer(ProducerFace, Closing):
         Raises UnknownTopicError, BootstrapError, TimedOut, MessageTooLargeError, ConfigurationError (a partition that does
         not exist), TypeError (not bytes) or ClosedError; the record is then not accepted.
         """
-        if not self._plain:
-            key, value = self._core.serialize(key, value)
-        if headers is not None:
-            headers = checked_headers(headers)
-        if on_delivery is not None:
-            self._core.start_callbacks()
-        handle = self._append(topic, value, key, partition, timestamp, headers, on_delivery)
-        if handle is None:
-            handle = run(self._core.send(topic, value, key, partition, timestamp, headers, on_delivery))
-        return cast(Delivery, handle)
+        if partition is None and timestamp is None and headers is None and on_delivery is None and self._plain:
+            delivery: Delivery | None = self._short_append(topic, value, key)
+            if delivery is not None:
+                return delivery
+        key, value, headers = self._core.prepare(key, value, headers, on_delivery)
+        delivery = self._append(topic, value, key, partition, timestamp, headers, on_delivery)
+        if delivery is None:
+            delivery = run(self._core.send(topic, value, key, partition, timestamp, headers, on_delivery))
+        return cast(Delivery, delivery)
 
     def send_many(
         self,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ProducerOptions
 from kafkawire.core.batch import DeliveryCallback
-from kafkawire.core.columns import checked_headers
 from kafkawire.core.deliveries import raise_failures, written_by
 from kafkawire.core.faces import AsyncClosing, BatchDeliveryFace, DeliveryFace, ProducerFace, shared
 from kafkawire.core.producer import wait_done
@@ -31,10 +30,10 @@ class Delivery(DeliveryFace):
     __slots__ = ()
 
     def __await__(self) -> Generator[Any, Any, RecordMetadata]:
-        batch, index = self
+        batch = self.batch
         if not batch.done:
             yield from wait_done(batch.queue.accumulator, batch, NEVER).__await__()
-        return batch.outcome(index)
+        return batch.outcome(self.index)
 
 
 class BatchDelivery(BatchDeliveryFace):
@@ -51,7 +50,7 @@ class BatchDelivery(BatchDeliveryFace):
 class Producer(ProducerFace, AsyncClosing):
     """Sends records from any task of one loop."""
 
-    _handle = Delivery
+    _delivery = Delivery
 
     def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions]) -> None:
         resolved = shared(ProducerOptions, options, connection)
@@ -70,20 +69,19 @@ class Producer(ProducerFace, AsyncClosing):
         on_delivery: DeliveryCallback | None = None,
     ) -> Delivery:
         """Accept a record; waits for room and metadata only. `await` the handle for the acknowledgement."""
-        if not self._core.plain:
-            key, value = self._core.serialize(key, value)
-        if headers is not None:
-            headers = checked_headers(headers)
-        if on_delivery is not None:
-            self._core.start_callbacks()
-        handle = self._append(topic, value, key, partition, timestamp, headers, on_delivery)
-        if handle is None:
-            handle = await self._core.send(topic, value, key, partition, timestamp, headers, on_delivery)
+        delivery: Delivery | None = None
+        if partition is None and timestamp is None and headers is None and on_delivery is None and self._plain:
+            delivery = self._short_append(topic, value, key)
+        if delivery is None:
+            key, value, headers = self._core.prepare(key, value, headers, on_delivery)
+            delivery = self._append(topic, value, key, partition, timestamp, headers, on_delivery)
+        if delivery is None:
+            delivery = await self._core.send(topic, value, key, partition, timestamp, headers, on_delivery)
         self._until_yield -= 1
         if self._until_yield == 0:
             self._until_yield = YIELD_EVERY
             await asyncio.sleep(0)
-        return cast(Delivery, handle)
+        return cast(Delivery, delivery)
 
     async def send_many(
         self,

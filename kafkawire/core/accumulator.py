@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kafkawire.config import ProducerOptions
+from kafkawire.core.append import short_append
 from kafkawire.core.batch import NO_SEQUENCE, Batch, DeliveryCallback
-from kafkawire.core.columns import RECORD_BYTES, Columns, check_timestamp, checked_headers, header_bytes
+from kafkawire.core.columns import Columns, check_timestamp, one_record
 from kafkawire.core.partitioners import key_partitioner
-from kafkawire.core.queues import CLOSED, PartitionQueue, TopicQueue, not_bytes
-from kafkawire.errors import ErrorCode, KafkaError, MessageTooLargeError
+from kafkawire.core.queues import CLOSED, PartitionQueue, TopicQueue
+from kafkawire.errors import ConcurrentUseError, ErrorCode, KafkaError, MessageTooLargeError
 from kafkawire.message import Header
 from kafkawire.net.base import NEVER, Net, Signal
 
@@ -60,13 +61,12 @@ class Accumulator:
     by a return value, and done by the flows of `core.producer`.
     """
 
-    def __init__(self, net: Net, options: ProducerOptions, handle: type[Any]) -> None:
+    def __init__(self, net: Net, options: ProducerOptions, delivery: Callable[[], Any]) -> None:
         self.net = net
         self._lock = net.lock()
         self._now = net.now
         self._wall = net.wall_clock
-        self._handle = handle
-        self._new_handle = tuple.__new__
+        self._delivery = delivery
         self._batch_size = options["batch_size"]
         self._max_record = options["max_request_size"]
         self._linger = options["linger_ms"] / 1000
@@ -74,8 +74,9 @@ class Accumulator:
         self.hash_key = key_partitioner(options["partitioner"])
         self.custom = None if isinstance(options["partitioner"], str) else options["partitioner"]
         self._known: dict[str, TopicQueue] = {}
-        self._accepting = self._known
-        """The topics that records are accepted for: all that are known, and none once it is closed."""
+        self._routes: dict[str, dict[bytes | None, PartitionQueue]] = {}
+        self.short_append = short_append(self._routes, self._lock, self._wall, delivery)
+        """Does what `append` does for most records, at half the cost."""
         self._active: dict[PartitionQueue, None] = {}
         self._incomplete: dict[Batch, None] = {}
         self._free = options["buffer_memory"]
@@ -84,6 +85,8 @@ class Accumulator:
         self._room_waiters: dict[Signal, None] = {}
         self._flushing = 0
         self._closed: KafkaError | None = None
+        self._entered = False
+        """Whether records are being accepted, by the thread that holds the lock."""
         self._numbers = 0
         self._accepted = 0
         """Records in batches that are not open any more."""
@@ -112,48 +115,32 @@ class Accumulator:
         """Accept one record; returns its handle, or None if the topic's metadata or room in the buffer must be waited for.
 
         An interrupt leaves the record accepted or not, nothing between: everything is made first, and then stored without
-        a call in between.
+        a call in between. Raises ConcurrentUseError where something that interrupts a call makes another.
         """
         with self._lock:
-            queues = self._accepting.get(topic)
-            if queues is None:
-                self._refuse()
-                return None
-            pairs = None
-            if type(value) is bytes and headers is None and (key is None or type(key) is bytes):
-                size = len(value) + RECORD_BYTES if key is None else len(value) + len(key) + RECORD_BYTES
-            else:
-                key, value, pairs, size = _checked(key, value, headers)
-            queue = queues.sticky
-            if key is not None or partition is not None or queues.custom is not None:
-                queue = queues.choose(topic, key, partition)
-            batch = queue.open
-            if batch.room < size:
-                found = self._with_room(topic, queues, queue, size, key is None and partition is None)
-                if found is None:
+            self._refuse()
+            try:
+                self._entered = True
+                queues = self._known.get(topic)
+                if queues is None:
                     return None
-                batch = found
-            if timestamp is not None:
-                check_timestamp(timestamp)
-                batch.stamp(timestamp)
-            elif self._wall() >= batch.tick:
-                batch.restamp(self._wall())
-            count = batch.count
-            handle = self._new_handle(self._handle, (batch, count))
-            if on_delivery is not None or batch.callbacks is not None:
-                self._call_back(batch, count, on_delivery)
-            room = batch.room - size
-            keys = batch.keys
-            if pairs is not None or batch.headers is not None or (key is None) is not (keys is None):
-                batch.put((value,), None if key is None else (key,), None if pairs is None else (pairs,), room)
+                key, value, pairs, size = one_record(key, value, headers)
+                batch = self._batch_for(topic, queues, key, partition, size)
+                if batch is None:
+                    return None
+                if timestamp is not None:
+                    check_timestamp(timestamp)
+                    batch.stamp(timestamp)
+                elif self._wall() >= batch.tick:
+                    batch.restamp(self._wall())
+                handle = self._delivery()
+                handle.batch, handle.index = batch, batch.count
+                if on_delivery is not None or batch.callbacks is not None:
+                    batch.call_back(on_delivery)
+                batch.put((value,), None if key is None else (key,), None if pairs is None else (pairs,), size)
                 return handle
-            values = batch.values
-            batch.room = room
-            batch.count = count + 1
-            if keys is not None:
-                keys += (key,)
-            values += (value,)
-            return handle
+            finally:
+                self._entered = False
 
     def append_columns(self, topic: str, columns: Columns, start: int, partition: int | None) -> Run | None:
         """Accept as many rows from `start` on as fit into one batch; None as in `append`.
@@ -161,23 +148,23 @@ class Accumulator:
         Without a partition the rows go where records without a key go.
         """
         with self._lock:
-            queues = self._accepting.get(topic)
-            if queues is None:
-                self._refuse()
-                return None
-            queue = queues.sticky if partition is None else queues.choose(topic, None, partition)
-            batch = queue.open
-            if batch.room < columns.size(start):
-                found = self._with_room(topic, queues, queue, columns.size(start), partition is None)
-                if found is None:
+            self._refuse()
+            try:
+                self._entered = True
+                queues = self._known.get(topic)
+                if queues is None:
                     return None
-                batch = found
-            end = columns.fitting(start, batch.room)
-            at = batch.count
-            if batch.callbacks is not None:
-                batch.callbacks.pop(at, None)
-            batch.extend(columns, start, end, self._wall())
-            return Run(batch, at, start, end)
+                batch = self._batch_for(topic, queues, None, partition, columns.size(start))
+                if batch is None:
+                    return None
+                end = columns.fitting(start, batch.room)
+                at = batch.count
+                if batch.callbacks is not None:
+                    batch.callbacks.pop(at, None)
+                batch.extend(columns, start, end, self._wall())
+                return Run(batch, at, start, end)
+            finally:
+                self._entered = False
 
     def partitions_of(self, topic: str, keys: Sequence[bytes | None]) -> list[int | None]:
         """The partition of every key, None where the record may go anywhere. The topic must be known."""
@@ -194,7 +181,8 @@ class Accumulator:
         """Make the topic known; records without a key start with partition `start`, modulo how many there are."""
         with self._lock:
             if name not in self._known:
-                self._known[name] = TopicQueue(self, name, partitions, start)
+                topic = self._known[name] = TopicQueue(self, name, partitions, start)
+                self._routes[name] = topic.routes
 
     def grow_topic(self, name: str, partitions: int) -> None:
         """The topic has more partitions than before."""
@@ -249,7 +237,7 @@ class Accumulator:
         with self._lock:
             if self._closed is None:
                 self._closed = error
-                self._accepting = {}
+                self._routes.clear()
             waiting = self._take_room_waiters()
             self._wake()
         for signal in waiting:
@@ -257,8 +245,8 @@ class Accumulator:
 
     def abandon(self, error: KafkaError) -> None:
         """In a child process after fork(): accept nothing. The lock may be held by a thread that only the parent has."""
+        self._routes.clear()
         self._lock = self.net.lock()
-        self._accepting = {}
         self._closed = error
 
     # ---- the sender
@@ -367,6 +355,15 @@ class Accumulator:
     def _refuse(self) -> None:
         if self._closed is not None:
             raise self._closed
+        if self._entered:
+            raise ConcurrentUseError("send() within send(): a signal handler or finalizer that sends came at a bad moment")
+
+    def _batch_for(self, topic: str, queues: TopicQueue, key: bytes | None, partition: int | None, size: int) -> Batch | None:
+        """The open batch for a record, with room for it; None if there is no room."""
+        queue = queues.choose(topic, key, partition)
+        if queue.open.room >= size:
+            return queue.open
+        return self._with_room(topic, queues, queue, size, key is None and partition is None)
 
     def _with_room(self, topic: str, queues: TopicQueue, queue: PartitionQueue, size: int, anywhere: bool) -> Batch | None:
         """The open batch that has room for `size` more bytes, which may be a new one or one with a larger grant.
@@ -424,11 +421,6 @@ class Accumulator:
     def _wake(self) -> None:
         self.signal.set()
         self._wake_at = -NEVER
-
-    def _call_back(self, batch: Batch, index: int, callback: DeliveryCallback | None) -> None:
-        if batch.callbacks is None:
-            batch.callbacks = {}
-        batch.callbacks[index] = callback  # instead of that of a record which an interrupt kept out
 
     def _take_expired(self, queue: PartitionQueue, now: float) -> list[Batch]:
         if queue.open.expires <= now and queue.open is not CLOSED:
@@ -510,16 +502,3 @@ class Accumulator:
         waiting = list(self._room_waiters)
         self._room_waiters.clear()
         return waiting
-
-
-def _checked(
-    key: bytes | None, value: bytes | None, headers: Iterable[Header] | None
-) -> tuple[bytes | None, bytes | None, tuple[Header, ...] | None, int]:
-    """A record as it is kept, and the most bytes that it takes. What may change under our hands is copied."""
-    for name, part in (("key", key), ("value", value)):
-        if part is not None and not isinstance(part, bytes | bytearray | memoryview):
-            raise not_bytes(name, part)
-    key = None if key is None else bytes(key)
-    value = None if value is None else bytes(value)
-    pairs = checked_headers(headers) if headers else None
-    return key, value, pairs, RECORD_BYTES + len(key or b"") + len(value or b"") + header_bytes(pairs)

@@ -37,7 +37,7 @@ class Batch:
 
     __slots__ = (
         "attempts", "base_offset", "base_timestamp", "callbacks", "children", "count", "done", "due", "error", "expires",
-        "granted", "headers", "keys", "log_append_time", "order", "parent", "producer", "queue", "room", "sequence",
+        "granted", "headers", "keyed", "keys", "log_append_time", "order", "parent", "producer", "queue", "room", "sequence",
         "stamps", "tick", "values", "waiters", "wire", "wire_magic",
     )  # fmt: skip
 
@@ -46,6 +46,8 @@ class Batch:
         self.keys: list[bytes | None] | None = None
         self.headers: list[tuple[Header, ...] | None] | None = None
         """Columns that none of the records needs are None."""
+        self.keyed: bool | None = None
+        """Whether one more record needs a key or must have none, to be nothing but a value and perhaps a key; else None."""
         self.room = granted
         self.count = 0
         self.base_timestamp = int(wall * 1000)
@@ -90,6 +92,13 @@ class Batch:
         self.stamps.append((self.count, timestamp))
         self.tick = 0.0
 
+    def call_back(self, callback: DeliveryCallback | None) -> None:
+        """What to call for the next record, instead of what was meant for one that an interrupt has kept out."""
+        self.keyed = None
+        if self.callbacks is None:
+            self.callbacks = {}
+        self.callbacks[self.count] = callback
+
     def extend(self, columns: Columns, start: int, end: int, wall: float) -> None:
         """Add the rows from `start` to `end` of some columns."""
         if columns.timestamps is None:
@@ -99,16 +108,16 @@ class Batch:
             self.tick = 0.0
         keys = None if columns.keys is None else columns.keys[start:end]
         headers = None if columns.headers is None else columns.headers[start:end]
-        self.put(columns.values[start:end], keys, headers, self.room - columns.span(start, end))
+        self.put(columns.values[start:end], keys, headers, columns.span(start, end))
 
     def put(
         self,
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None] | None,
         headers: Sequence[tuple[Header, ...] | None] | None,
-        room: int,
+        size: int,
     ) -> None:
-        """Add records and leave `room`. An interrupt comes before all of it or after: see `Accumulator.append`."""
+        """Add records of `size` bytes. An interrupt comes before all of it or after: see `Accumulator.append`."""
         count = len(values)
         if keys is None and self.keys is not None:
             keys = [None] * count
@@ -119,7 +128,8 @@ class Batch:
         if self.headers is None and headers is not None:
             self.headers = [None] * self.count
         own_keys, own_headers, own_values = self.keys, self.headers, self.values
-        self.room = room
+        self.keyed = own_keys is not None if own_headers is None and self.callbacks is None else None
+        self.room -= size
         self.count += count
         if own_keys is not None and keys is not None:
             own_keys += keys

@@ -13,7 +13,7 @@ from typing import Any
 from kafkawire.errors import ConfigurationError
 from kafkawire.message import Header
 
-__all__ = ["RECORD_BYTES", "Columns", "arrow_columns", "check_timestamp", "checked_headers", "header_bytes"]
+__all__ = ["RECORD_BYTES", "Columns", "arrow_columns", "check_timestamp", "checked_headers", "not_bytes", "one_record"]
 
 RECORD_BYTES = 24
 """What a record takes in a batch beside its key, value and headers; a little more only where timestamps are hours apart."""
@@ -110,6 +110,24 @@ def checked_headers(headers: Iterable[Header]) -> tuple[Header, ...]:
             wrong = f"{type(name).__name__} and {type(value).__name__}"
             raise ConfigurationError(f"headers must be pairs of a str and bytes or None, not of {wrong}")
     return pairs
+
+
+def not_bytes(name: str, given: object) -> TypeError:
+    """For a key or value that nobody has encoded."""
+    return TypeError(f"{name} must be bytes or None, not {type(given).__name__}: encode it, or give {name}_serializer")
+
+
+def one_record(
+    key: bytes | None, value: bytes | None, headers: Iterable[Header] | None
+) -> tuple[bytes | None, bytes | None, tuple[Header, ...] | None, int]:
+    """A record as it is kept, and the most bytes that it takes. What may change under our hands is copied."""
+    for name, part in (("key", key), ("value", value)):
+        if part is not None and not isinstance(part, bytes | bytearray | memoryview):
+            raise not_bytes(name, part)
+    key = None if key is None else bytes(key)
+    value = None if value is None else bytes(value)
+    pairs = checked_headers(headers) if headers else None
+    return key, value, pairs, RECORD_BYTES + len(key or b"") + len(value or b"") + header_bytes(pairs)
 
 
 def check_timestamp(timestamp: Any) -> None:

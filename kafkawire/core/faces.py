@@ -103,14 +103,17 @@ class ConnectionFace:
         return self.client.net.now() + (self.options["default_api_timeout_ms"] / 1000 if timeout is None else timeout)
 
 
-class DeliveryFace(tuple[Batch, int]):
-    """What becomes of one record."""
+class DeliveryFace:
+    """What becomes of one record: number `index` of `batch`."""
 
-    __slots__ = ()
+    __slots__ = ("batch", "index")
+
+    batch: Batch
+    index: int
 
     def done(self) -> bool:
         """Whether the record is written or given up."""
-        return self[0].done
+        return self.batch.done
 
 
 class BatchDeliveryFace:
@@ -127,12 +130,14 @@ class BatchDeliveryFace:
 class ProducerFace:
     """The options and the core of a producer."""
 
-    _handle: ClassVar[type[DeliveryFace]]
+    _delivery: ClassVar[type[DeliveryFace]]
 
     def _setup(self, client: Client, options: ProducerOptions) -> None:
         self.options = options
-        self._core = ProducerCore(client, options, self._handle)
+        self._core = ProducerCore(client, options, self._delivery)
         self._append = self._core.accumulator.append
+        self._short_append = self._core.accumulator.short_append
+        self._plain = self._core.plain
         _producers.add(self._core)
 
     @classmethod

@@ -18,8 +18,6 @@ log = logging.getLogger("kafkawire.producer")
 
 MAX_IN_FLIGHT = 5
 """Batches of a producer that a broker remembers per partition (trap 62)."""
-STABLE_VERSION = 5
-"""InitProducerId v6 is marked unstable (KIP-939)."""
 
 
 class Idempotence:
@@ -74,9 +72,7 @@ class Idempotence:
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         try:
             node = client.any_broker()
-            answer: InitProducerIdResponse = await client.call(
-                node, request, client.net.now() + self._timeout, highest=STABLE_VERSION
-            )
+            answer: InitProducerIdResponse = await client.call(node, request, client.net.now() + self._timeout)
             if answer.error_code:
                 raise broker_error(ErrorCode.of(answer.error_code), "InitProducerId")
         except KafkaError as error:

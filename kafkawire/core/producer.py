@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -13,7 +13,7 @@ from kafkawire.config import ProducerOptions
 from kafkawire.core.accumulator import Accumulator, Counts
 from kafkawire.core.batch import Batch, DeliveryCallback
 from kafkawire.core.client import Client
-from kafkawire.core.columns import Columns, arrow_columns
+from kafkawire.core.columns import Columns, arrow_columns, checked_headers
 from kafkawire.core.deliveries import Runs
 from kafkawire.core.flight import Ending
 from kafkawire.core.idempotence import Idempotence
@@ -47,13 +47,13 @@ async def wait_done(accumulator: Accumulator, batch: Batch, deadline: float) -> 
 
 
 class ProducerCore:
-    """A producer without a face. `handle` is the class of what `send` returns: a tuple of (batch, index)."""
+    """A producer without a face. `delivery` makes what `send` returns, to be given a batch and an index."""
 
-    def __init__(self, client: Client, options: ProducerOptions, handle: type[Any]) -> None:
+    def __init__(self, client: Client, options: ProducerOptions, delivery: Callable[[], Any]) -> None:
         self._client = client
         self._net = client.net
         self._options = options
-        self.accumulator = Accumulator(client.net, options, handle)
+        self.accumulator = Accumulator(client.net, options, delivery)
         self._idempotence = Idempotence(client, self.accumulator, options)
         self._sender = Sender(client, self.accumulator, options, self._idempotence)
         self._lock = client.net.lock()
@@ -89,6 +89,15 @@ class ProducerCore:
             if handle is not None:
                 return handle
             await self._room(topic, freed, deadline)
+
+    def prepare(
+        self, key: Any, value: Any, headers: Iterable[Header] | None, on_delivery: DeliveryCallback | None
+    ) -> tuple[bytes | None, bytes | None, tuple[Header, ...] | None]:
+        """Key, value and headers as `append` takes them. Raises ConfigurationError, and what a serializer raises."""
+        if on_delivery is not None:
+            self.start_callbacks()
+        key, value = self.serialize(key, value)
+        return key, value, None if headers is None else checked_headers(headers)
 
     def serialize(self, key: Any, value: Any) -> tuple[bytes | None, bytes | None]:
         """Key and value as bytes; what a serializer raises comes out as it is."""

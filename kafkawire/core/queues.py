@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kafkawire.core.batch import Batch
+from kafkawire.core.columns import not_bytes
 from kafkawire.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from kafkawire.core.accumulator import Accumulator
 
-__all__ = ["CLOSED", "PartitionQueue", "TopicQueue", "not_bytes"]
+__all__ = ["CLOSED", "PartitionQueue", "TopicQueue"]
 
 KEY_CACHE = 100_000
 """Keys whose partition a topic remembers: murmur2 of a key costs more than the rest of `append`."""
-
-
-def not_bytes(name: str, given: object) -> TypeError:
-    """For a key or value that nobody has encoded."""
-    return TypeError(f"{name} must be bytes or None, not {type(given).__name__}: encode it, or give {name}_serializer")
 
 
 class PartitionQueue:
@@ -62,16 +58,16 @@ class PartitionQueue:
 class TopicQueue:
     """The partitions of a topic and how records find theirs."""
 
-    __slots__ = ("count", "custom", "hash", "keys", "queues", "sticky")
+    __slots__ = ("count", "custom", "hash", "queues", "routes", "sticky")
 
     def __init__(self, accumulator: Accumulator, name: str, count: int, start: int) -> None:
         self.count = count
         self.queues = [PartitionQueue(accumulator, name, index) for index in range(count)]
-        self.sticky = self.queues[start % count]
-        """Where records without a key go until its batch is full (KIP-480)."""
         self.hash = accumulator.hash_key
         self.custom = accumulator.custom
-        self.keys: dict[bytes, int] = {}
+        self.routes: dict[bytes | None, PartitionQueue] = {}
+        """By key (None: without one) where records go, as far as is known; empty where a user's own partitioner decides."""
+        self._stick(self.queues[start % count])
 
     def choose(self, topic: str, key: bytes | None, partition: int | None) -> PartitionQueue:
         """The queue of a record. Raises ConfigurationError for a partition that the topic does not have."""
@@ -83,33 +79,46 @@ class TopicQueue:
             raise ConfigurationError(f"partition {partition}: topic {topic!r} has partitions 0 to {self.count - 1}")
         return self.queues[partition]
 
-    def partition(self, key: bytes | None) -> int | None:
+    def partition(self, key: Any) -> int | None:
         """The partition of a key; None where the record may go anywhere."""
         if self.custom is not None:
             return self.custom(key, self.count)
-        if self.count == 1:
-            return 0  # records with and without a key keep their order
-        if key is None or self.hash is None:
-            return None
-        partition = self.keys.get(key)
-        if partition is None:
-            if not isinstance(key, bytes | bytearray | memoryview):
+        if self.count > 1 and (key is None or self.hash is None):
+            return None  # with one partition, records with and without a key keep their order
+        if not isinstance(key, bytes | None):
+            if not isinstance(key, bytearray | memoryview):
                 raise not_bytes("key", key)
-            if len(self.keys) >= KEY_CACHE:
-                self.keys.clear()
-            partition = self.keys[bytes(key)] = self.hash(key, self.count)
-        return partition
+            key = bytes(key)
+        queue = self.routes.get(key)
+        if queue is None:
+            if len(self.routes) > KEY_CACHE:
+                self._forget_routes()
+            queue = self.routes[key] = self.queues[self._index(key)]
+        return queue.index
+
+    def _index(self, key: bytes) -> int:
+        return 0 if self.count == 1 or self.hash is None else self.hash(key, self.count)
 
     def move_on(self, queue: PartitionQueue) -> None:
         """The batch of `queue` is closed: if it took the records without a key, another partition does from now on."""
         if queue is self.sticky:
-            self.sticky = self.queues[(queue.index + 1) % self.count]
+            self._stick(self.queues[(queue.index + 1) % self.count])
 
     def grow(self, accumulator: Accumulator, name: str, count: int) -> None:
         """Take up partitions that were added (trap 118: keys move)."""
         self.queues += [PartitionQueue(accumulator, name, index) for index in range(self.count, count)]
         self.count = count
-        self.keys.clear()
+        self._forget_routes()
+
+    def _stick(self, queue: PartitionQueue) -> None:
+        self.sticky = queue
+        """Where records without a key go until its batch is full (KIP-480)."""
+        if self.custom is None:
+            self.routes[None] = queue
+
+    def _forget_routes(self) -> None:
+        self.routes.clear()
+        self._stick(self.sticky)
 
 
 CLOSED = Batch(cast(PartitionQueue, None), -1, 0.0, 0.0, 0.0, -(1 << 62))

@@ -213,7 +213,7 @@ class Net:
 
     wall_clock = staticmethod(time.time)
     # Flows and callers share the loop's thread, but signals come from other threads too, with the state behind them.
-    lock = staticmethod(threading.Lock)
+    lock = staticmethod(threading.RLock)
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self.loop = loop if loop is not None else asyncio.get_running_loop()

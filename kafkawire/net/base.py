@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from kafkawire.errors import RequestTimedOut
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+    from types import TracebackType
 
     from kafkawire.config import TlsOptions
     from kafkawire.protocol.frames import RequestFrame
 
-__all__ = ["NEVER", "Link", "Net", "Pending", "Signal", "Task", "call", "join", "sleep"]
+__all__ = ["NEVER", "Link", "Lock", "Net", "Pending", "Signal", "Task", "call", "join", "sleep"]
 
 NEVER = float("inf")
 """A deadline that does not come."""
@@ -85,6 +85,20 @@ class Link(Protocol):
         """`fail(ConnectionLost("closed"))`."""
 
 
+class Lock(Protocol):
+    """A mutex that knows which thread holds it: that one may take it again, and nobody else can release it."""
+
+    def acquire(self) -> bool:
+        """Wait for it and take it."""
+
+    def release(self) -> None:
+        """Give it back. Raises RuntimeError if the caller does not hold it."""
+
+    def __enter__(self) -> bool: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None: ...
+
+
 class Task(Protocol):
     """A spawned flow."""
 
@@ -105,8 +119,8 @@ class Net(Protocol):
     def signal(self) -> Signal:
         """A new signal, for one flow to wait on."""
 
-    def lock(self) -> AbstractContextManager[Any]:
-        """A mutex for state that user threads and flows share; never held across an await."""
+    def lock(self) -> Lock:
+        """For state that user threads and flows share; never held across an await."""
 
     def spawn(self, coro: Coroutine[Any, Any, Any], done: Signal | None = None, name: str = "kafkawire") -> Task:
         """Run a flow beside the caller; `done` is set when it has ended."""

@@ -85,7 +85,7 @@ class Net:
 
     now = staticmethod(time.monotonic)
     wall_clock = staticmethod(time.time)
-    lock = staticmethod(threading.Lock)
+    lock = staticmethod(threading.RLock)
 
     def __init__(self) -> None:
         self.mutex = threading.Lock()

@@ -129,17 +129,24 @@ class Lock:
         self._net = net
         self._held = False
 
-    def __enter__(self) -> bool:
+    def acquire(self) -> bool:
         self._net.maybe_intrude()
-        assert not self._held, "a lock was taken twice: with real threads this is a deadlock"
+        assert not self._held, "a lock was taken twice: what it guards would be seen half changed"
         self._held = True
         self._net.locks_held += 1
         return True
 
-    def __exit__(self, *exc_info: object) -> None:
+    def release(self) -> None:
+        if not self._held:
+            raise RuntimeError("cannot release what is not held")
         self._held = False
         self._net.locks_held -= 1
         self._net.maybe_intrude()
+
+    __enter__ = acquire
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.release()
 
 
 class Task:

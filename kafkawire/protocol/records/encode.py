@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
+from operator import add
 
 from kafkawire.errors import EncodeError
 from kafkawire.message import Header
-from kafkawire.protocol.accelerators import Accelerated
 from kafkawire.protocol.compression import Codec, compress
 from kafkawire.protocol.crc32c import crc32c
 from kafkawire.protocol.records.layout import (
@@ -22,7 +23,7 @@ from kafkawire.protocol.records.layout import (
 from kafkawire.protocol.records.varints import VARINTS
 from kafkawire.protocol.wire import Buffer
 
-__all__ = ["encode_columns", "encode_record", "record_parts", "seal_batch"]
+__all__ = ["encode_columns", "encode_record", "seal_batch"]
 
 _NULL = VARINTS[-1]
 _ATTRIBUTES = b"\0"
@@ -31,17 +32,19 @@ _NO_HEADERS = VARINTS[0]
 
 _Column = bytes | Sequence[Buffer]
 """A piece of every record: the same for all, or one each."""
-_FEW = 32
-"""Fewer records than that are not worth an array."""
+_USUAL = 1 << 14
+"""Records that most batches have at most: the varints of their offset deltas are kept in a list."""
+_Lengths = int | list[int]
+"""In bytes: the same for all, or one each."""
 
 
-def record_parts(
+def encode_record(
     offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Iterable[Header] | None = None
-) -> tuple[bytes, ...]:
-    """One record with its length, in pieces for `seal_batch` to join: the value is not copied before that.
+) -> bytes:
+    """One record with its length.
 
-    `timestamp_delta` is in milliseconds after the batch's base timestamp. A key or value that is not bytes-like is noticed
-    by whoever joins the parts.
+    `timestamp_delta` is in milliseconds after the batch's base timestamp. Raises TypeError for a key or value that is not
+    bytes-like.
     """
     stamp = VARINTS[timestamp_delta]
     delta = VARINTS[offset_delta]
@@ -49,14 +52,7 @@ def record_parts(
     size, value = (_NULL, b"") if value is None else (VARINTS[len(value)], value)
     tail = _encode_headers(headers) if headers else _NO_HEADERS
     length = VARINTS[1 + len(stamp) + len(delta) + len(key_size) + len(key) + len(size) + len(value) + len(tail)]
-    return length, _ATTRIBUTES, stamp, delta, key_size, key, size, value, tail
-
-
-def encode_record(
-    offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Iterable[Header] | None = None
-) -> bytes:
-    """The same in one piece. Raises TypeError for a key or value that is not bytes-like."""
-    return b"".join(record_parts(offset_delta, timestamp_delta, key, value, headers))
+    return b"".join((length, _ATTRIBUTES, stamp, delta, key_size, key, size, value, tail))
 
 
 def encode_columns(
@@ -80,7 +76,7 @@ def encode_columns(
     for end in _width_bounds(first_delta, count):
         rows = slice(start, end)
         parts += _encode_rows(
-            list(map(VARINTS.__getitem__, range(first_delta + start, first_delta + end))),
+            _offset_deltas(first_delta + start, first_delta + end),
             _ATTRIBUTES + VARINTS[same - base_timestamp]
             if isinstance(same, int)
             else [_ATTRIBUTES + VARINTS[t - base_timestamp] for t in same[rows]],
@@ -98,6 +94,17 @@ def _width_bounds(first: int, count: int) -> Iterable[int]:
     return sorted({bound for bound in bounds if bound > 0})
 
 
+def _offset_deltas(start: int, end: int) -> list[bytes]:
+    if end <= _USUAL:
+        return _usual_deltas()[start:end]
+    return list(map(VARINTS.__getitem__, range(start, end)))
+
+
+@cache
+def _usual_deltas() -> list[bytes]:
+    return list(map(VARINTS.__getitem__, range(_USUAL)))
+
+
 def _encode_rows(
     deltas: Sequence[bytes],
     stamps: _Column,
@@ -107,55 +114,26 @@ def _encode_rows(
 ) -> list[Buffer]:
     """The records of rows whose offset deltas take the same number of bytes.
 
-    Python touches no record on its own: each piece of all records is one column, and the columns are interleaved.
+    Python touches no record on its own: each piece of all records is one column, and the columns are interleaved. With numpy
+    it is slower: that lets go of the GIL at every copy, and a sender beside a busy thread waits up to 5 ms to get it back.
     """
-    count = len(deltas)
-    key_columns = (keys,) if isinstance(keys, bytes) else _sized(keys)
-    columns: list[_Column] = [stamps, deltas, *key_columns, *_sized(values), tails]
-    lengths = _lengths(columns)
-    columns = _merge_constants([lengths, *columns])
-    if isinstance(lengths, bytes) and count >= _FEW:
-        return _interleaver.get()(columns, count)
-    return _interleave(columns, count)
+    columns: list[_Column] = [stamps, deltas]
+    lengths: list[_Lengths] = [_lengths(stamps), len(deltas[0])]
+    for column in (keys, values):
+        sizes, contents, taken = _sized(column)
+        columns += (sizes, contents)
+        lengths.append(taken)
+    columns.append(tails)
+    lengths.append(_lengths(tails))
+    return _interleave([_varints(_sum(lengths)), *columns], len(deltas))
 
 
 def _interleave(columns: Sequence[_Column], count: int) -> list[Buffer]:
-    parts: list[Buffer] = [b""] * (count * len(columns))
-    for at, column in enumerate(columns):
-        parts[at :: len(columns)] = [column] * count if isinstance(column, bytes) else column
+    merged = _merge_constants(columns)
+    parts: list[Buffer] = [b""] * (count * len(merged))
+    for at, column in enumerate(merged):
+        parts[at :: len(merged)] = [column] * count if isinstance(column, bytes) else column
     return parts
-
-
-def _sized(column: Sequence[Buffer | None]) -> tuple[_Column, _Column]:
-    """Keys or values and, before them, their lengths."""
-    try:
-        lengths = list(map(len, column))  # type: ignore[arg-type]
-    except TypeError:
-        present: list[Buffer] = [b"" if item is None else item for item in column]
-        return [_NULL if item is None else VARINTS[len(item)] for item in column], present
-    same = lengths.count(lengths[0]) == len(lengths)
-    sizes: _Column = VARINTS[lengths[0]] if same else list(map(VARINTS.__getitem__, lengths))
-    return sizes, column  # type: ignore[return-value]
-
-
-def _lengths(columns: Sequence[_Column]) -> _Column:
-    """The length of each record, from the columns of what is in it."""
-    common = 0
-    varying = []
-    for column in columns:
-        if isinstance(column, bytes):
-            common += len(column)
-            continue
-        lengths = list(map(len, column))
-        if lengths.count(lengths[0]) == len(lengths):
-            common += lengths[0]
-        else:
-            varying.append(lengths)
-    if not varying:
-        return VARINTS[common]
-    if len(varying) == 1:
-        return [VARINTS[common + length] for length in varying[0]]
-    return [VARINTS[common + sum(lengths)] for lengths in zip(*varying, strict=True)]
 
 
 def _merge_constants(columns: Sequence[_Column]) -> list[_Column]:
@@ -167,6 +145,43 @@ def _merge_constants(columns: Sequence[_Column]) -> list[_Column]:
         else:
             merged.append(column)
     return merged
+
+
+def _sized(column: bytes | Sequence[Buffer | None]) -> tuple[_Column, _Column, _Lengths]:
+    """Keys or values: their lengths as they are written, themselves, and how many bytes both take."""
+    if isinstance(column, bytes):
+        return column, b"", len(column)
+    try:
+        lengths = list(map(len, column))  # type: ignore[arg-type]
+    except TypeError:
+        sizes = [_NULL if item is None else VARINTS[len(item)] for item in column]
+        contents: list[Buffer] = [b"" if item is None else item for item in column]
+        return sizes, contents, [len(size) + len(content) for size, content in zip(sizes, contents, strict=True)]
+    if lengths.count(lengths[0]) == len(lengths):
+        size = VARINTS[lengths[0]]
+        return size, column, len(size) + lengths[0]  # type: ignore[return-value]
+    taken = {length: len(VARINTS[length]) + length for length in set(lengths)}
+    return _varints(lengths), column, list(map(taken.__getitem__, lengths))  # type: ignore[return-value]
+
+
+def _lengths(column: _Column) -> _Lengths:
+    return len(column) if isinstance(column, bytes) else list(map(len, column))
+
+
+def _sum(lengths: Iterable[_Lengths]) -> _Lengths:
+    """The length of every record, given those of its pieces."""
+    common = 0
+    varying: list[int] = []
+    for piece in lengths:
+        if isinstance(piece, int):
+            common += piece
+        else:
+            varying = list(map(add, varying, piece)) if varying else piece
+    return list(map(common.__add__, varying)) if varying else common
+
+
+def _varints(numbers: _Lengths) -> _Column:
+    return VARINTS[numbers] if isinstance(numbers, int) else list(map(VARINTS.__getitem__, numbers))
 
 
 def _encode_headers(headers: Iterable[Header]) -> bytes:
@@ -226,18 +241,3 @@ def seal_batch(
     )
     UINT32.pack_into(batch, CRC_AT, crc32c(memoryview(batch)[CRC_FROM:]))
     return batch
-
-
-def _numpy() -> Callable[[Sequence[_Column], int], list[Buffer]]:
-    from kafkawire.protocol.records.encode_numpy import interleave
-
-    return interleave
-
-
-def _pure() -> Callable[[Sequence[_Column], int], list[Buffer]]:
-    return _interleave
-
-
-_interleaver: Accelerated[Callable[[Sequence[_Column], int], list[Buffer]]] = Accelerated(
-    "records of one size", ("numpy", _numpy), ("pure Python", _pure)
-)

@@ -1,0 +1,30 @@
+"""Connections that nothing has used for minutes."""
+
+from __future__ import annotations
+
+import random
+
+from kafkawire.config import ConnectionOptions, resolve
+from kafkawire.core.client import Client
+from kafkawire.net.base import sleep
+from kafkawire.protocol.messages.metadata import MetadataRequest
+from mockbroker import Cluster, MemoryServer
+from tests.sim.driver import SimNet
+
+
+def test_trap_14_idle_connections_are_replaced_before_brokers_close_them():
+    net, cluster = SimNet(1), Cluster(1)
+    server = MemoryServer(cluster, net)
+    net.serve(server)
+    random.seed(1)
+
+    async def main():
+        client = Client(net, resolve(ConnectionOptions, {"bootstrap_servers": server.bootstrap}))
+        for pause in (0, 500, 500, 541, 500):
+            await sleep(net, pause)
+            await client.request(MetadataRequest(topics=[]), 1, net.now() + 60)
+        client.close()
+
+    net.run(main())
+    used = [e.client.connection for e in cluster.journal.requests("Metadata")][-5:]
+    assert used[0] == used[1] == used[2] != used[3] == used[4]
