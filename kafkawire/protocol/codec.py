@@ -72,13 +72,13 @@ def _faults(group: Struct, version: int, path: str, flexible: bool) -> Iterator[
         where = path + f.name
         if version not in f.versions:
             if not f.ignorable and not f.is_default(value):
-                yield f"{where} is {value!r}, but only versions {f.versions} have this field"
+                yield f"{where} is {f.shown(value)}, but only versions {f.versions} have this field"
         elif value is None:
             if version not in f.nullable and not f.optional_tag:
                 yield f"{where} is None, which " + (f"only versions {f.nullable} allow" if f.nullable else "no version allows")
         elif f.array:
             if not isinstance(value, (list, tuple)):
-                yield f"{where} is {value!r}, not a list"
+                yield f"{where} is {f.shown(value)}, not a list"
                 continue
             for i, element in enumerate(value):
                 yield from _value_faults(f, element, version, f"{where}[{i}]", flexible)
@@ -91,9 +91,9 @@ def _value_faults(field: Field, value: Any, version: int, where: str, flexible: 
         if isinstance(value, field.element):
             yield from _faults(value, version, where + ".", flexible)
         else:
-            yield f"{where} is {value!r}, not a {field.element.__qualname__}"
+            yield f"{where} is {field.shown(value)}, not a {field.element.__qualname__}"
     elif not _fits(field.element, value):
-        yield f"{where} is {value!r}, which is not a valid {field.element.name}"
+        yield f"{where} is {field.shown(value)}, which is not a valid {field.element.name}"
 
 
 def _fits(kind: Wire, value: Any) -> bool:

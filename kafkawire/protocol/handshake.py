@@ -63,16 +63,17 @@ def _downgrade(frame: bytearray, version: int) -> int:
 
 
 def common_version(request: type[Request], ranges: Ranges, highest: int | None = None) -> int:
-    """The highest version of a request that both ends speak, at most `highest`; raises UnsupportedVersionError.
+    """The highest stable version of a request that both ends speak; raises UnsupportedVersionError.
 
+    `highest` is a lower limit in its place, or asks for a version that Kafka still works on (InitProducerId v6).
     Taking the highest also keeps clear of the one minimum that is not true: 4.x advertises Produce from v0 for the sake of
     old clients and refuses v0 to v2 (KAFKA-18659, trap 8).
     """
-    ours = request.versions
+    ours = request.stable
     if request.key not in ranges:
         raise UnsupportedVersionError(f"the broker does not offer {request.name} (API key {request.key})")
     lowest, best = ranges[request.key]
-    wanted = ours.max if highest is None else min(ours.max, highest)
+    wanted = ours.max if highest is None else min(request.versions.max, highest)
     version = min(wanted, best)
     if version < max(ours.min, lowest):
         raise UnsupportedVersionError(

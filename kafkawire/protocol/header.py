@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["RequestHeader", "client_id_and_tags", "read_request_header", "response_tags", "skip_response_header"]
 
 API_VERSIONS = 18
+CONTROLLED_SHUTDOWN_V0 = (7, 0)
+"""The one request whose header ends after the correlation id: only brokers before 0.9 sent it (trap 4)."""
 
 _FIXED = Packer(">hhih")
 _LENGTH = Packer(">h")
@@ -68,6 +70,8 @@ def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     pos = 0
     try:
         api_key, version, correlation_id, length = _FIXED.unpack_from(frame)
+        if (api_key, version) == CONTROLLED_SHUTDOWN_V0:
+            return RequestHeader(api_key, version, correlation_id, None), _FIXED.size - _LENGTH.size
         pos = _FIXED.size
         if not -1 <= length <= len(frame) - pos:
             raise length_fault("client_id", length, len(frame) - pos)

@@ -21,7 +21,7 @@ UNKNOWN = "_unknownTaggedFields"
 
 
 def to_dict(message: Struct) -> dict[str, Any]:
-    """Every field of a message: bytes and records as base64, ids as Kafka prints them (base64url without padding)."""
+    """Every field of a message, secrets too: bytes and records as base64, ids as Kafka prints them (base64url, no padding)."""
     found = {f.json_name: _each(f, getattr(message, f.name), _to_plain) for f in type(message).fields}
     if message.unknown_tags:
         found[UNKNOWN] = {str(tag): b64encode(data).decode() for tag, data in message.unknown_tags.items()}
@@ -46,7 +46,8 @@ def from_dict(cls: type[S], values: Mapping[str, Any]) -> S:
         except (TypeError, ValueError, AttributeError) as fault:
             if isinstance(fault, EncodeError):
                 raise
-            raise EncodeError(f"{cls.__qualname__}.{name}: {value!r} has the wrong form ({fault})") from fault
+            shown = fields[name].shown(value) if name in fields else repr(value)
+            raise EncodeError(f"{cls.__qualname__}.{name}: {shown} has the wrong form ({fault})") from fault
     return message
 
 

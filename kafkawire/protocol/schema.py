@@ -64,33 +64,52 @@ class VersionRange:
 class _Declared:
     """What `field()` was called with; the metaclass makes a Field of it."""
 
-    __slots__ = ("default", "ignorable", "nullable", "tag", "versions")
+    __slots__ = ("default", "ignorable", "nullable", "secret", "tag", "versions")
 
-    def __init__(self, versions: str, default: Any, nullable: str, tag: int | None, ignorable: bool) -> None:
+    def __init__(self, versions: str, default: Any, nullable: str, tag: int | None, *, ignorable: bool, secret: bool) -> None:
         self.versions = VersionRange(versions)
         self.default = default
         self.nullable = VersionRange(nullable)
         self.tag = tag
         self.ignorable = ignorable
+        self.secret = secret
 
 
 def field(
-    versions: str = "0+", *, default: Any = _UNSET, nullable: str = "none", tag: int | None = None, ignorable: bool = False
+    versions: str = "0+",
+    *,
+    default: Any = _UNSET,
+    nullable: str = "none",
+    tag: int | None = None,
+    ignorable: bool = False,
+    secret: bool = False,
 ) -> Any:
     """Declare a field.
 
     versions: where it exists, of the versions in which its struct does. default: its value elsewhere, and in a new object;
     without one the type's own (0, "", [], a new struct). nullable: versions in which None travels. tag: travels as a tagged
     field of that number, left out at its default; a tagged struct that was not sent is None. ignorable: other versions drop a
-    value that is not the default; without it they refuse to encode it.
+    value that is not the default; without it they refuse to encode it. secret: repr and errors show *** in place of the value.
     """
-    return _Declared(versions, default, nullable, tag, ignorable)
+    return _Declared(versions, default, nullable, tag, ignorable=ignorable, secret=secret)
 
 
 class Field:
     """One field of a struct."""
 
-    __slots__ = ("array", "default", "element", "ignorable", "json_name", "name", "nullable", "optional_tag", "tag", "versions")
+    __slots__ = (
+        "array",
+        "default",
+        "element",
+        "ignorable",
+        "json_name",
+        "name",
+        "nullable",
+        "optional_tag",
+        "secret",
+        "tag",
+        "versions",
+    )
 
     def __init__(self, name: str, annotation: Any, declared: _Declared) -> None:
         self.name = name
@@ -105,8 +124,10 @@ class Field:
         self.array = get_origin(value_type) is list
         self.element: Wire | type[Struct] = _element(name, get_args(value_type)[0] if self.array else value_type)
         """The type of the value, or of an array's elements."""
-        self.optional_tag = isinstance(self.element, type) and not self.array and self.tag is not None
-        """A tagged struct: None while it was not sent."""
+        self.optional_tag = isinstance(self.element, type) and not self.array and self.tag is not None and not self.nullable
+        """A tagged struct: None while it was not sent. Where null travels too, a new struct stands for that, as in Kafka."""
+        self.secret: bool = declared.secret or (isinstance(self.element, type) and any(f.secret for f in self.element.fields))
+        """Whether the value is a secret, or a struct with one somewhere in it."""
         if optional != (bool(self.nullable) or self.optional_tag):
             raise TypeError(f"{name}: the annotation and nullable={self.nullable!s} do not agree")
         self.default = self._own_default() if declared.default is _UNSET else declared.default
@@ -133,6 +154,19 @@ class Field:
     def is_default(self, value: Any) -> bool:
         """Whether a value would be left out."""
         return bool(value == self.new_default())
+
+    def shown(self, value: Any) -> str:
+        """The value as repr and errors show it: secrets as ***, large bytes by their length."""
+        if self.secret and not _hides_its_secrets(value):
+            return "***"
+        if isinstance(value, (bytes, bytearray, memoryview)) and len(value) > 32:
+            return f"<{len(value)} bytes>"
+        return repr(bytes(value)) if isinstance(value, (bytearray, memoryview)) else repr(value)
+
+
+def _hides_its_secrets(value: Any) -> bool:
+    """Whether the repr of what is in a secret field, right or wrong, shows no secret: None, structs and lists of structs."""
+    return value is None or isinstance(value, Struct) or (isinstance(value, list) and all(map(_hides_its_secrets, value)))
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:
@@ -188,6 +222,7 @@ class StructType(type):
     _fields: tuple[Field, ...]
     _key: int | None
     _versions: VersionRange
+    _stable: VersionRange
     _flexible: VersionRange
 
     def __new__(
@@ -198,6 +233,7 @@ class StructType(type):
         *,
         key: int | None = None,
         versions: str = "0+",
+        stable: str | None = None,
         flexible: str = "none",
     ) -> StructType:
         declared = {n: value for n, value in namespace.items() if isinstance(value, _Declared)}
@@ -207,6 +243,7 @@ class StructType(type):
             del namespace[n]
         namespace.setdefault("__slots__", tuple(declared))
         namespace.update(_fields=fields, _key=key, _versions=VersionRange(versions), _flexible=VersionRange(flexible))
+        namespace["_stable"] = VersionRange(versions if stable is None else stable)
         namespace["__init__"] = _make_init(name, fields)
         namespace["_values"] = staticmethod(attrgetter("unknown_tags", *declared))
         return super().__new__(mcs, name, bases, namespace)
@@ -221,7 +258,7 @@ class StructType(type):
 
     @property
     def key(cls) -> int:
-        """The API key of a request or response; -1 for other structs."""
+        """The API key of a request or response, the record type of a coordinator's key or value; -1 for other structs."""
         return -1 if cls._key is None else cls._key
 
     @property
@@ -233,6 +270,11 @@ class StructType(type):
     def versions(cls) -> VersionRange:
         """The versions of a message."""
         return cls._versions
+
+    @property
+    def stable(cls) -> VersionRange:
+        """The versions that clients choose from by themselves: without early access, and what Kafka still works on."""
+        return cls._stable
 
     @property
     def flexible(cls) -> int | None:
@@ -259,19 +301,13 @@ class Struct(metaclass=StructType):
         return bool(self._values(self) == self._values(other))
 
     def __repr__(self) -> str:
-        """Only the fields that are not at their defaults; large bytes by their length."""
+        """Only the fields that are not at their defaults; large bytes by their length, secrets as ***."""
         shown = [
-            f"{f.name}={_shown(getattr(self, f.name))}" for f in type(self).fields if not f.is_default(getattr(self, f.name))
+            f"{f.name}={f.shown(getattr(self, f.name))}" for f in type(self).fields if not f.is_default(getattr(self, f.name))
         ]
         if self.unknown_tags:
             shown.append(f"unknown_tags={self.unknown_tags!r}")
         return f"{type(self).__qualname__}({', '.join(shown)})"
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, (bytes, bytearray, memoryview)) and len(value) > 32:
-        return f"<{len(value)} bytes>"
-    return repr(bytes(value)) if isinstance(value, (bytearray, memoryview)) else repr(value)
 
 
 class Message(Struct):

@@ -1,4 +1,7 @@
-"""CreateTopics: create topics."""
+"""CreateTopics: create topics (KIP-4).
+
+Version 5 answers with the configuration they have (KIP-525), version 7 with their ids (KIP-516).
+"""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Bool, Int8, Int16, Int32, String, Uuid

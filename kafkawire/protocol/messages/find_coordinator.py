@@ -1,4 +1,7 @@
-"""FindCoordinator: the broker that looks after a group or a transactional id."""
+"""FindCoordinator: the broker that looks after a group, or after a transactional id from version 1 (KIP-98).
+
+Version 4 asks for many at once (KIP-699), version 6 knows share groups (KIP-932).
+"""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Int8, Int16, Int32, String

@@ -1,4 +1,7 @@
-"""ListOffsets: the offsets of partitions at a time, or at their ends."""
+"""ListOffsets: the offsets of partitions at a time, or at their ends.
+
+Version 0 lists the starts of log segments; from version 1 there is one offset, found by timestamp (KIP-79).
+"""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Int8, Int16, Int32, Int64, String

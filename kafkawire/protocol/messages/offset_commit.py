@@ -1,4 +1,4 @@
-"""OffsetCommit: store the positions of a group."""
+"""OffsetCommit: store the positions of a group. Version 9 serves consumer groups too, version 10 has topic ids (KIP-848)."""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Int16, Int32, Int64, String, Uuid

@@ -1,4 +1,8 @@
-"""Produce: append records to partitions."""
+"""Produce: append records to partitions.
+
+Version 3 brought record batches and transactions (KIP-98), version 10 names the new leader (KIP-951), version 13 has topic ids
+(KIP-516).
+"""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Int16, Int32, Int64, Records, String, Uuid
