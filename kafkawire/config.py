@@ -76,6 +76,9 @@ class ConnectionOptions(TypedDict, total=False):
         int, Option(2_000, "how long to wait for ApiVersions, which 0.9 brokers never answer", minimum=1)
     ]
     metadata_max_age_ms: Annotated[int, Option(300_000, "when metadata is asked for again although nothing failed", minimum=1)]
+    connections_max_idle_ms: Annotated[
+        int, Option(540_000, "when an unused connection is replaced: before brokers close it, after 10 minutes", minimum=1)
+    ]
     reconnect_backoff_ms: Annotated[int, Option(50, "the first pause before connecting to a broker again", minimum=0)]
     reconnect_backoff_max_ms: Annotated[int, Option(1_000, "the longest such pause", minimum=0)]
     retry_backoff_ms: Annotated[int, Option(100, "the first pause before a failed request is tried again", minimum=0)]
@@ -121,6 +124,9 @@ class ConsumerOptions(ConnectionOptions, total=False):
     max_partition_fetch_bytes: Annotated[int, Option(1_048_576, "the aim for one partition in it", minimum=1)]
     max_poll_records: Annotated[int, Option(500, "the most records that poll() returns unless told otherwise", minimum=1)]
     check_crcs: Annotated[bool, Option(True, "whether checksums are verified")]
+    max_decompressed_bytes: Annotated[
+        int, Option(268_435_456, "the most that one compressed batch, or those of one fetch(), may unpack to", minimum=1)
+    ]
     allow_auto_create_topics: Annotated[bool, Option(False, "whether asking for a topic may create it")]
     consumer_timeout_ms: Annotated[int | None, Option(None, "when iteration ends for want of records; None: never", minimum=0)]
     stop_at_end: Annotated[bool, Option(False, "whether iteration ends where the partitions ended when it began")]

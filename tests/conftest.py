@@ -1,4 +1,4 @@
-"""What holds for every test: which may be skipped, how Hypothesis runs, and that no thread of ours outlives a test."""
+"""What holds for every test: which may be skipped, how Hypothesis runs, `--bare`, and that no thread outlives a test."""
 
 from __future__ import annotations
 
@@ -8,16 +8,20 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from tests import requirements
+from kafkawire.errors import MissingDependencyError
+from tests import bare, requirements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
 LONG_TIMEOUT = 600
 """Seconds for a test that may have to fetch a broker's jars or to start Spark."""
 
 JOIN_TIMEOUT = 5
 """Seconds that a closed client's threads have to end."""
+
+WITHOUT_PURE_FORM = ("Arrow", "zstd")
+"""The features that need a package: where `--bare` hides it, kafkawire says so, and a test that wants them cannot run."""
 
 OUR_THREADS = ("kafkawire", "mockbroker")
 """How the names of our threads begin."""
@@ -26,6 +30,18 @@ OUR_THREADS = ("kafkawire", "mockbroker")
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, database=None)
 hypothesis.settings.register_profile("local", deadline=None)
 hypothesis.settings.load_profile("ci" if requirements.CI else "local")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The one option that these tests have of their own."""
+    parser.addoption("--bare", action="store_true", help="hide numpy, pyarrow and all accelerators; run no heavy tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hide packages before any test file is imported; what runs bare is the same every time, as in CI."""
+    if config.getoption("bare"):
+        bare.hide()
+        hypothesis.settings.load_profile("ci")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -40,12 +56,23 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """See to a test's requirements before its fixtures start anything."""
-    if item.get_closest_marker("heavy") and not requirements.CI:
-        pytest.skip("heavy: runs where KAFKAWIRE_CI=1 is set")
+    if item.get_closest_marker("heavy") and (not requirements.CI or bare.hidden()):
+        pytest.skip("heavy: runs where KAFKAWIRE_CI=1 is set, and not with --bare")
     if item.get_closest_marker("real"):
         requirements.require_maven()
     if item.get_closest_marker("spark"):
         requirements.require_pyspark()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None]:
+    """With `--bare` skip what kafkawire itself calls impossible without a package; any other missing import is a failure."""
+    try:
+        yield
+    except MissingDependencyError as error:
+        if bare.hidden() and str(error).startswith(WITHOUT_PURE_FORM):
+            pytest.skip(str(error))
+        raise
 
 
 @pytest.fixture(autouse=True)

@@ -18,17 +18,21 @@ __all__ = ["Buffer", "Segment"]
 
 
 class Segment:
-    """Some batches of one partition, decoded when the first of their records is asked for."""
+    """Some batches of one partition, decoded when the first of their records is asked for.
 
-    __slots__ = ("_batches", "_columns", "_messages", "epoch", "next_offset", "size", "start", "state")
+    `limit` is the most bytes that the compressed ones may unpack to.
+    """
 
-    def __init__(self, state: PartitionState, start: int, batches: list[RecordBatch]) -> None:
+    __slots__ = ("_batches", "_columns", "_limit", "_messages", "epoch", "next_offset", "size", "start", "state")
+
+    def __init__(self, state: PartitionState, start: int, batches: list[RecordBatch], limit: int) -> None:
         self.state = state
         self.epoch = state.epoch
         self.start = start
         self.next_offset = batches[-1].next_offset
         self.size = sum(batch.size for batch in batches)
         self._batches = batches
+        self._limit = limit
         self._columns: RecordColumns | None = None
         self._messages: list[Message] | None = None
 
@@ -38,10 +42,10 @@ class Segment:
         return len(self._batches)
 
     def divided(self) -> Iterator[Segment]:
-        """A segment for each batch, to find the one that is damaged."""
+        """A segment for each batch, to find the one that is damaged or over the limit by itself."""
         start = self.start
         for batch in self._batches:
-            yield Segment(self.state, start, [batch])
+            yield Segment(self.state, start, [batch], self._limit)
             start = batch.next_offset
 
     @property
@@ -54,7 +58,8 @@ class Segment:
         columns = self._columns
         if columns is None:
             # Control batches hold markers, not records (trap 79).
-            columns = decode_columns([batch for batch in self._batches if not batch.is_control])
+            batches = [batch for batch in self._batches if not batch.is_control]
+            columns = decode_columns(batches, limit=self._limit)
             if columns.count and columns.offsets[0] < self.start:
                 columns = columns.slice(columns.index_of(self.start), columns.count)
             self._columns = columns

@@ -61,16 +61,23 @@ class Slot:
         self.error: KafkaError | None = None
         self.failures = 0
         self.retry_at = 0.0
+        self.used_at = 0.0
         self.flight = Flight(client.net, self._connect, f"kafkawire-connect-{node_id}-{purpose.name}")
         self._client = client
         self._closed = False
 
     def usable(self, address: Address) -> BrokerLink | None:
-        """The link if it is up and still leads to where the broker is (trap 110: ids move to new addresses)."""
+        """The link if it is up and still leads to where the broker is (trap 110: ids move to new addresses).
+
+        One that was idle for long is not used again: the broker may be closing it at this moment (trap 14).
+        """
         link = self.link
         if link is None:
             return None
-        if link.link.error is None and link.address == address:
+        now = self._client.net.now()
+        idle = now - self.used_at
+        self.used_at = now
+        if link.link.error is None and link.address == address and idle < self._client.max_idle:
             return link
         link.link.close()
         return None
@@ -99,6 +106,7 @@ class Slot:
             return
         self.failures = 0
         self.error = None
+        self.used_at = client.net.now()
         self.link = link
         if client.closed or self._closed:
             link.link.close()
@@ -122,6 +130,7 @@ class Client:
         """Whether a broker could not be reached since the last answer: what it led may have moved."""
         self.dialer = Dialer(net, options, tls_options(options))
         self.setup_timeout = 3 * options["socket_connection_setup_timeout_ms"] / 1000
+        self.max_idle = options["connections_max_idle_ms"] / 1000
         self.reconnect_backoff = Backoff(options["reconnect_backoff_ms"], options["reconnect_backoff_max_ms"])
         self.retry_backoff = Backoff(options["retry_backoff_ms"], options["retry_backoff_max_ms"])
         servers = parse_servers(options["bootstrap_servers"])

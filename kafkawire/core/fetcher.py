@@ -265,7 +265,7 @@ class Fetcher:
         if error is not None and not batches and not self.buffer.holds(state):
             self.report(state, error)
         batches = [batch for batch in batches if batch.next_offset > offset]
-        return list(_group(state, offset, batches))
+        return list(_group(state, offset, batches, self._options["max_decompressed_bytes"]))
 
     def _too_large(self, tp: TopicPartition, offset: int, size: int, version: int) -> KafkaError:
         """Part of a batch and nothing else (trap 41)."""
@@ -297,16 +297,16 @@ class Fetcher:
         self.pause(state, now)
 
 
-def _group(state: PartitionState, offset: int, batches: list[RecordBatch]) -> Iterator[Segment]:
+def _group(state: PartitionState, offset: int, batches: list[RecordBatch], limit: int) -> Iterator[Segment]:
     start, size, held = offset, 0, []
     for batch in batches:
         held.append(batch)
         size += batch.size
         if size >= SEGMENT_BYTES:
-            yield Segment(state, start, held)
+            yield Segment(state, start, held, limit)
             start, size, held = batch.next_offset, 0, []
     if held:
-        yield Segment(state, start, held)
+        yield Segment(state, start, held, limit)
 
 
 def located(error: KafkaError, tp: TopicPartition, offset: int) -> KafkaError:

@@ -81,6 +81,7 @@ class OneFetch:
                     ErrorCode.MESSAGE_TOO_LARGE,
                     f"{tp.topic} partition {tp.partition} at {offset}: the next batch exceeds max_bytes={settings.max_bytes}",
                 )
-            columns = decode_columns([batch for batch in batches if not batch.is_control])
+            records = [batch for batch in batches if not batch.is_control]
+            columns = decode_columns(records, limit=self._options["max_decompressed_bytes"])
             return messages(columns.slice(columns.index_of(offset), columns.count), *tp)
         raise NetworkError(f"the answer of {link.address} has nothing on {tp.topic} partition {tp.partition}")

@@ -24,7 +24,7 @@ from kafkawire.errors import (
     broker_error,
 )
 from kafkawire.net.base import NEVER, Pending
-from kafkawire.protocol.compression import Codec, check_level
+from kafkawire.protocol.compression import Codec, check_available, check_level
 from kafkawire.protocol.frames import decode_response
 from kafkawire.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkawire.protocol.wire import ZERO_UUID
@@ -83,6 +83,7 @@ class Sender:
         self._codec = Codec.by_name(options["compression_type"])
         self._level = options["compression_level"]
         check_level(self._codec, self._level)
+        check_available(self._codec)
         self._timeout = options["request_timeout_ms"] / 1000
         self._retries = options["retries"]
         self._max_in_flight = options["max_in_flight_requests_per_connection"]

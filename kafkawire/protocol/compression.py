@@ -8,7 +8,7 @@ from kafkawire.errors import ConfigurationError, CorruptRecordsError, MissingDep
 from kafkawire.protocol.codecs import gzip, lz4, snappy, zstd
 from kafkawire.protocol.wire import Buffer
 
-__all__ = ["Codec", "available", "check_level", "codec_of", "compress", "decompress"]
+__all__ = ["Codec", "available", "check_available", "check_level", "codec_of", "compress", "decompress"]
 
 
 class Codec(IntEnum):
@@ -51,6 +51,12 @@ def check_level(codec: Codec, level: int | None) -> None:
     lowest, highest = _LEVELS[codec]
     if not lowest <= level <= highest or (codec is Codec.GZIP and level == 0):
         raise ConfigurationError(f"{codec.name.lower()} level {level} is not between {lowest} and {highest}")
+
+
+def check_available(codec: Codec) -> None:
+    """Raise MissingDependencyError where no library knows the codec, which only Zstandard needs one for."""
+    if codec is Codec.ZSTD:
+        zstd.implementation.get()
 
 
 def compress(codec: Codec, data: Buffer, level: int | None = None, *, magic: int = 2) -> bytes:

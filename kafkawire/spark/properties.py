@@ -30,7 +30,6 @@ _REFUSED_WRITING = {
 _NO_EFFECT = {
     "client.dns.lookup",
     "client.rack",
-    "connections.max.idle.ms",
     "receive.buffer.bytes",
     "send.buffer.bytes",
 }

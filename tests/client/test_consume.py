@@ -14,6 +14,7 @@ from kafkawire.errors import (
     ClosedError,
     ConcurrentUseError,
     ConfigurationError,
+    CorruptRecordsError,
     DeserializationError,
     ErrorCode,
     OffsetOutOfRangeError,
@@ -375,8 +376,8 @@ def test_breaking_off_loses_nothing(face, kafka):
     assert offsets == list(range(50))
 
 
-def test_gaps_and_empty_batches_are_passed(face, kafka):
-    """Positions come from batches: the last records of one may be gone (traps 31 to 33)."""
+def test_trap_31_32_33_gaps_and_empty_batches_are_passed(face, kafka):
+    """Positions come from batches: the last records of one may be gone."""
     kafka.call(lambda: append_compacted(kafka, kept=(0, 7), last=9))
     kafka.call(lambda: append_compacted(kafka, kept=(), last=4))
     with face.Consumer("one", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", stop_at_end=True) as c:
@@ -389,15 +390,46 @@ def test_gaps_and_empty_batches_are_passed(face, kafka):
         assert c.position(ONE) == 15
 
 
-def append_compacted(kafka, kept, last):
+def append_compacted(kafka, kept, last, **sealing):
     """Put a batch into the log as compaction leaves it: with gaps, up to the offset of a record that is gone."""
     log = kafka.cluster.partition("one", 0).log
     parts = [encode_record(delta, 0, None, b"v") for delta in kept]
-    data = bytearray(seal_batch(parts, count=len(kept), base_timestamp=0, max_timestamp=0))
+    data = bytearray(seal_batch(parts, count=len(kept), base_timestamp=0, max_timestamp=0, **sealing))
     pack_into(">q", data, 0, log.end)
     pack_into(">i", data, 23, last)
     pack_into(">I", data, 17, crc32c(bytes(data[21:])))
     log.append(Batch(bytes(data), log.end + last, 0))
+
+
+def test_trap_79_control_batches_are_passed(face, kafka):
+    fill(kafka, 2)
+    kafka.call(lambda: append_compacted(kafka, kept=(0,), last=0, control=True, transactional=True))
+    fill(kafka, 1, start=3)
+    kafka.call(lambda: append_compacted(kafka, kept=(0,), last=0, control=True, transactional=True))
+    with face.Consumer("one", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", stop_at_end=True) as c:
+        assert [m.offset for m in c] == [0, 1, 3]
+        assert c.position(ONE) == 5
+        c.seek(ONE, 2)
+        assert [m.offset for m in c.poll(timeout=SOON)] == [3]
+        assert [m.offset for m in c.fetch("one", 0, 1)] == [1, 3]
+
+
+def test_trap_43_what_unpacks_to_too_much_is_refused(face, kafka):
+    """A limit for each batch: one that is over it by itself hides none of the others."""
+    with face.Producer(bootstrap_servers=kafka.bootstrap, compression_type="gzip") as p:
+        for size in (900, 900, 5000, 900):
+            p.send("one", bytes(size)).result(timeout=SOON)
+    options = {"auto_offset_reset": "earliest", "max_decompressed_bytes": 1000, "bootstrap_servers": kafka.bootstrap}
+    for read in ("poll", "poll_arrow"):
+        with face.Consumer("one", **options) as c:
+            found = sum(len(getattr(c, read)(timeout=SOON, max_records=1)) for _ in range(2))
+            assert found == 2
+            with pytest.raises(CorruptRecordsError, match=r"partition 0 at offset 2: .* more than 1000 bytes.*seek past it"):
+                getattr(c, read)(timeout=SOON)
+            c.seek(ONE, 3)
+            assert len(getattr(c, read)(timeout=SOON)) == 1
+            with pytest.raises(CorruptRecordsError, match="more than 1000 bytes"):
+                c.fetch("one", 0, 2)
 
 
 def test_new_partitions_are_read_from_their_beginning(face, kafka):

@@ -311,7 +311,7 @@ def test_a_repeat_that_the_broker_knows_is_a_success(face, kafka):
 
 
 @pytest.mark.parametrize("codec", ["none", "lz4"])
-def test_batches_that_are_too_large_are_split(face, kafka, codec):
+def test_trap_60_batches_that_are_too_large_are_split(face, kafka, codec):
     kafka.create_topic("small", max_message_bytes=2000)
     values = [b"%d-" % i * 20 for i in range(300)]
     seen = []
@@ -332,7 +332,7 @@ def test_batches_that_are_too_large_are_split(face, kafka, codec):
     assert seen == list(range(150))
 
 
-def test_split_batches_keep_their_sequence(face, kafka):
+def test_trap_60_split_batches_keep_their_sequence(face, kafka):
     kafka.create_topic("small", max_message_bytes=1000)
     with face.Producer(bootstrap_servers=kafka.bootstrap, linger_ms=60_000, **QUICK) as p:
         first = p.send_many("small", [b"%d" % i + bytes(200) for i in range(20)])
@@ -493,7 +493,7 @@ def test_contradictions(face, kafka):
             face.Producer(bootstrap_servers=kafka.bootstrap, enable_idempotence=True, **options)
 
 
-def test_zstd_with_a_broker_that_is_too_old(face):
+def test_trap_58_zstd_with_a_broker_that_is_too_old(face):
     with (
         MockCluster(brokers=1, topics={"one": 1}, version="2.0") as kafka,
         face.Producer(bootstrap_servers=kafka.bootstrap, compression_type="zstd") as p,

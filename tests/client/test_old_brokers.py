@@ -58,7 +58,7 @@ def test_what_they_cannot_do_is_said(face, era):
         assert modern or isinstance(error, KafkaError)
 
 
-def test_the_next_message_is_larger_than_the_limit(face, era):
+def test_trap_41_the_next_message_is_larger_than_the_limit(face, era):
     """Before 0.10.1 a broker sends part of it, and nothing else for ever."""
     version, kafka = era
     kafka.produce("t", bytes(10_000), partition=0)
@@ -72,8 +72,33 @@ def test_the_next_message_is_larger_than_the_limit(face, era):
             assert len(c.poll(timeout=SOON)) == 1
 
 
-def test_a_cluster_that_is_upgraded_while_in_use(face):
-    """Versions belong to the connection: they are asked for anew (trap 7)."""
+def test_trap_6_a_connection_closed_on_api_versions_is_tried_in_version_0(face):
+    """As some services do with versions that they do not know."""
+    with MockCluster(brokers=1, topics={"t": 1}) as kafka, face.Connection(kafka.bootstrap) as connection:
+        kafka.disconnect("ApiVersions", times=1)
+        assert connection.topics(timeout=SOON) == ["t"]
+        assert [e.version for e in kafka.journal.requests("ApiVersions")][:2] == [4, 0]
+
+
+def test_trap_6_brokers_that_always_close_are_given_up(face):
+    """Nor is a modern one taken for an old one: it would not answer as one."""
+    with MockCluster(brokers=1, topics={"t": 1}) as kafka:
+        kafka.disconnect("ApiVersions")
+        kafka.disconnect("ListOffsets")
+        with (
+            face.Connection(kafka.bootstrap, reconnect_backoff_ms=60_000, reconnect_backoff_max_ms=60_000) as connection,
+            pytest.raises(KafkaError),
+        ):
+            connection.topics(timeout=0.5)
+        assert [(e.api, e.version) for e in kafka.journal.requests()] == [
+            ("ApiVersions", 4),
+            ("ApiVersions", 0),
+            ("ListOffsets", 0),
+        ]
+
+
+def test_trap_7_a_cluster_that_is_upgraded_while_in_use(face):
+    """Versions belong to the connection: they are asked for anew."""
     with MockCluster(brokers=1, topics={"t": 1}, version="2.0") as kafka:
         with face.Producer(bootstrap_servers=kafka.bootstrap, reconnect_backoff_ms=10) as p:
             p.send("t", b"0").result(timeout=SOON)

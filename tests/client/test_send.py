@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from typing import Any
 from zlib import crc32
 
-import pyarrow as pa
 import pytest
 
 import kafkawire
@@ -21,6 +21,7 @@ from kafkawire.errors import (
     TimedOut,
 )
 from kafkawire.protocol.murmur2 import murmur2
+from tests import bare
 from tests.client.faces import SOON
 
 KEYS = [b"", b"kafka", b"21", b"foobar", b"a-little-bit-long-string", b"a-little-bit-longer-string", b"AA", "ключ".encode()]
@@ -47,7 +48,7 @@ def test_a_record_arrives_as_it_was_sent(face, kafka):
 @pytest.mark.parametrize(
     ("key", "value"), [(None, None), (b"", b""), (b"k", None), (None, b"v"), (bytes(range(256)), b"x" * 70_000)]
 )
-def test_null_is_not_empty(face, kafka, key, value):
+def test_trap_19_null_is_not_empty(face, kafka, key, value):
     with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
         p.send("one", value, key)
     (message,) = kafka.messages("one")
@@ -89,15 +90,15 @@ def test_explicit_times_and_the_clock_mix(face, kafka):
         assert got == asked or (asked is None and before <= got <= after)
 
 
-def test_a_batch_says_its_true_latest_time(face, kafka):
-    """Brokers index by it, and expire by it (trap 34)."""
+def test_trap_34_a_batch_says_its_true_latest_time(face, kafka):
+    """Brokers index by it, and expire by it."""
     with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
         p.send_many("one", [b"a", b"b"], timestamps=[1000, 500])
     with face.Consumer(bootstrap_servers=kafka.bootstrap) as c:
         assert c.offsets_for_times({("one", 0): 1001}) == {("one", 0): None}
 
 
-def test_the_broker_may_set_the_time(face, kafka):
+def test_trap_35_the_broker_may_set_the_time(face, kafka):
     kafka.create_topic("stamped", message_timestamp_type="LogAppendTime")
     with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
         metadata = p.send("stamped", b"v", timestamp=5).result(timeout=SOON)
@@ -239,6 +240,7 @@ def test_the_rows_that_failed_are_named(face, kafka):
 
 
 def test_send_arrow(face, kafka):
+    pa = bare.package("pyarrow")
     table = pa.table(
         {
             "value": pa.array([b"a", None, b"c", b"d"]),
@@ -281,6 +283,7 @@ def test_send_arrow(face, kafka):
     ids=str,
 )
 def test_tables_are_checked(face, kafka, columns):
+    pa = bare.package("pyarrow")
     with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
         with pytest.raises(ConfigurationError):
             p.send_arrow("many", pa.table(columns))
@@ -311,6 +314,23 @@ def test_codecs(face, kafka, codec):
     assert (sum(sizes) < sum(map(len, values)) / 2) is (codec != "none")
     with face.Consumer("one", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", stop_at_end=True) as c:
         assert [m.value for m in c] == values
+
+
+@pytest.mark.parametrize(("codec", "low", "high"), [("gzip", 1, 9), ("lz4", 1, 17), ("zstd", 1, 19)])
+def test_trap_59_the_level_reaches_the_codec(face, kafka, codec, low, high):
+    if codec == "lz4":
+        bare.package("lz4.block")  # pure Python has one level
+    words = [b"kafka", b"wire", b"batch", b"record", b"level"]
+    dice = random.Random(1)
+    value = b" ".join(dice.choice(words) for _ in range(20_000))
+    sizes = []
+    for level in (low, high):
+        options = {"compression_type": codec, "compression_level": level}
+        with face.Producer(bootstrap_servers=kafka.bootstrap, **options) as p:
+            p.send("one", value).result(timeout=SOON)
+        sizes.append(len(kafka.journal.requests("Produce")[-1].request.topic_data[0].partition_data[0].records))
+    assert sizes[1] < sizes[0]
+    assert stored(kafka, "one") == [value, value]
 
 
 @pytest.mark.parametrize("acks", [0, 1, "all", -1])

@@ -51,7 +51,7 @@ def taken(made, now=1e9):
     return [batch for batches in drained.taken.values() for batch in batches]
 
 
-def test_sequences_wrap():
+def test_trap_28_sequences_wrap():
     made = accumulator(linger_ms=0)
     sequences = []
     for start in (2**31 - 3, None, None):
@@ -110,7 +110,7 @@ def segment(state, start, count):
     parts = [encode_record(i, 0, None, b"v") for i in range(count)]
     batch = bytearray(seal_batch(parts, count=count, base_timestamp=0, max_timestamp=0))
     batch[:8] = start.to_bytes(8, "big")
-    return Segment(state, start, list(read_batches(batch)))
+    return Segment(state, start, list(read_batches(batch)), 1000)
 
 
 def test_a_buffer_forgets_what_was_sought_away_from():
@@ -126,7 +126,7 @@ def test_a_buffer_forgets_what_was_sought_away_from():
     assert (buffer.row, buffer.position(b), buffer.end(b)) == (0, 0, 4)
 
 
-def test_versions_in_common():
+def test_trap_8_versions_in_common():
     assert common_version(ProduceRequest, {0: (0, 7)}) == 7
     assert common_version(ProduceRequest, {0: (0, 99)}) == ProduceRequest.versions.max
     assert common_version(ProduceRequest, {0: (0, 99)}, 12) == 12
@@ -148,7 +148,7 @@ HEADER = b"\0\0\0\1"
         (b"\0\x23", 4, 0),
     ],
 )
-def test_a_version_of_api_versions_that_is_too_new(body, version, next_version):
+def test_trap_5_a_version_of_api_versions_that_is_too_new(body, version, next_version):
     assert read_api_versions(bytearray(HEADER + body), version) == next_version
 
 

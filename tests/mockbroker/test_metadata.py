@@ -38,7 +38,7 @@ def test_the_cluster_as_clients_see_it(version):
         assert topic.topic_id == mock.topic_id("t")
 
 
-def test_null_and_empty_topics():
+def test_trap_19_null_and_empty_topics():
     client = MemoryMock(topics={"t": 1, "u": 1}).client()
     assert names(client.call(MetadataRequest(topics=[]), 0)) == ["t", "u"]
     for version in (1, 9, 13):

@@ -101,7 +101,6 @@ def control():
         (control(), 9, ErrorCode.INVALID_RECORD),
         (batch(b"a", producer_id=1, producer_epoch=0), 9, ErrorCode.INVALID_RECORD),
         (batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True), 9, ErrorCode.INVALID_TXN_STATE),
-        (batch(b"a", codec=Codec.ZSTD), 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         (batch(bytes(2000)), 9, ErrorCode.MESSAGE_TOO_LARGE),
         (batch(b"a", key=None), 9, ErrorCode.INVALID_RECORD),
     ],
@@ -114,6 +113,13 @@ def test_refused_records(data, version, error):
     assert (ErrorCode.of(answer.error_code), answer.base_offset) == (error, -1)
     assert mock.log("t").end == 0
     assert produced(client.call(produce_request(batch(b"good")), version)).error_code == 0
+
+
+def test_trap_58_zstd_needs_produce_7():
+    client = MemoryMock(topics={"t": 1}).client()
+    packed = produce_request(batch(b"a", codec=Codec.ZSTD))
+    assert ErrorCode.of(produced(client.call(packed, 6)).error_code) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert produced(client.call(packed, 7)).error_code == 0
 
 
 def test_a_compressed_batch_is_measured_compressed():
@@ -149,7 +155,7 @@ def test_acks():
     assert produced(client.call(produce_request(batch(b"a"), topic="u", acks=1), 9)).error_code == 0
 
 
-def test_acks_0_gets_no_answer_and_an_error_closes():
+def test_trap_11_acks_0_gets_no_answer_and_an_error_closes():
     mock = MemoryMock(topics={"t": 1})
     client = mock.client()
     client.send(produce_request(batch(b"a"), acks=0), 9, replies=False)
@@ -188,7 +194,7 @@ def test_epochs_of_an_idempotent_producer():
     assert sequence(client, 6, epoch=1) == (ErrorCode.INVALID_PRODUCER_EPOCH, -1)
 
 
-def test_sequence_numbers_wrap():
+def test_trap_28_sequence_numbers_wrap():
     client = MemoryMock(topics={"t": 1}).client()
     assert sequence(client, 2**31 - 2, count=2) == (0, 0)
     assert sequence(client, 0) == (0, 2)

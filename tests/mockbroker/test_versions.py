@@ -67,7 +67,7 @@ def test_software_names_are_checked_and_kept():
         ("4.3", "00000010 00000007 0023 00000001 0012 0000 0004"),
     ],
 )
-def test_an_unknown_version_of_api_versions_is_answered_in_version_0(release, answer):
+def test_trap_5_an_unknown_version_of_api_versions_is_answered_in_version_0(release, answer):
     request = request_bytes(18, 99, flexible=True, body=b"\x02x\x02x\0")
     assert MemoryMock(version=release).answer(request) == (bytes.fromhex(answer), False)
 
@@ -77,7 +77,7 @@ def test_what_is_not_served_closes_the_connection(api_key, version):
     assert MemoryMock().answer(request_bytes(api_key, version)) == (b"", True)
 
 
-def test_produce_is_advertised_from_0_but_refused_before_3():
+def test_trap_8_produce_is_advertised_from_0_but_refused_before_3():
     client = MemoryMock(topics={"t": 1}).client()
     ranges = {api.api_key: api.min_version for api in client.call(ApiVersionsRequest(), 0).api_keys}
     assert ranges[0] == 0
@@ -85,13 +85,13 @@ def test_produce_is_advertised_from_0_but_refused_before_3():
     assert client.closed
 
 
-def test_kafka_0_8_closes_on_api_versions():
+def test_trap_6_kafka_0_8_closes_on_api_versions():
     client = MemoryMock(version="0.8.2").client()
     client.send(ApiVersionsRequest(), 0)
     assert client.closed
 
 
-def test_kafka_0_9_hangs_on_api_versions():
+def test_trap_6_kafka_0_9_hangs_on_api_versions():
     mock = MemoryMock(version="0.9", topics={"t": 1})
     client = mock.client()
     pending = client.send(ApiVersionsRequest(), 0)

@@ -90,7 +90,7 @@ def test_a_request_without_reply_is_done_at_once(run):
 
 
 @both_drivers
-def test_a_deadline_leaves_the_link_up_and_the_late_reply_is_dropped(run):
+def test_trap_12_a_deadline_leaves_the_link_up_and_the_late_reply_is_dropped(run):
     async def flow(net):
         link = await connect(net, server)
         with pytest.raises(RequestTimedOut):

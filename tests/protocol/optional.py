@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from typing import TYPE_CHECKING
 
-import pyarrow as pa  # noqa: F401 - looks for numpy once, at its first import, which must not be while numpy is hidden
 import pytest
 
 from kafkawire.protocol import accelerators
+from tests import bare
+
+with contextlib.suppress(ImportError):
+    import pyarrow as pa  # noqa: F401 - looks for numpy once, at its first import, which must not be while that is hidden
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +40,8 @@ def hide(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
 @pytest.fixture(params=["accelerated", "pure"])
 def with_and_without(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Run a test with all accelerators, and with none; its value is "accelerated" or "pure"."""
+    if request.param == "accelerated" and bare.hidden():
+        pytest.skip("--bare hides the accelerators")
     accelerators.reset()
     if request.param == "pure":
         hide(monkeypatch, *ACCELERATORS)

@@ -6,12 +6,14 @@ import struct
 import zlib
 from typing import TYPE_CHECKING
 
-from crc32c import crc32c
+from aiokafka.record.util import calc_crc32c as crc32c
+
+from kafkawire.message import Message
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LOG_APPEND_TIME", "batch", "message", "record", "refresh_crc", "varint"]
+__all__ = ["LOG_APPEND_TIME", "batch", "message", "mixed", "mixed_messages", "record", "refresh_crc", "varint"]
 
 LOG_APPEND_TIME = 0x08
 
@@ -84,3 +86,40 @@ def refresh_crc(data: bytearray) -> bytes:
     """One batch of format 2, damaged on purpose, with the checksum that belongs to it."""
     struct.pack_into(">I", data, 17, crc32c(data[21:]))
     return bytes(data)
+
+
+def mixed(rows: int) -> bytes:
+    """Null and empty keys and values, headers, gaps, two epochs, both kinds of timestamps."""
+    first = [
+        record(
+            2 * row,
+            None if row % 5 == 0 else b"v" * (row % 17),
+            None if row % 3 == 0 else b"k%d" % (row % 4),
+            row,
+            [] if row % 4 else [(b"h", b"%d" % row), (b"h", None), (b"\xc3\xbc", b"")],
+        )
+        for row in range(rows)
+    ]
+    second = [record(row, b"w" * 20) for row in range(rows)]
+    return batch(first, base_offset=100, base_timestamp=1000, leader_epoch=3) + batch(
+        second, base_offset=100 + 2 * rows, attributes=LOG_APPEND_TIME, max_timestamp=9999, leader_epoch=4
+    )
+
+
+def mixed_messages(rows: int) -> list[Message]:
+    """What `mixed` holds, of topic "t" and partition 5."""
+    first = [
+        Message(
+            "t",
+            5,
+            100 + 2 * row,
+            1000 + row,
+            0,
+            None if row % 3 == 0 else b"k%d" % (row % 4),
+            None if row % 5 == 0 else b"v" * (row % 17),
+            () if row % 4 else (("h", b"%d" % row), ("h", None), ("ü", b"")),
+            3,
+        )
+        for row in range(rows)
+    ]
+    return first + [Message("t", 5, 100 + 2 * rows + row, 9999, 1, None, b"w" * 20, (), 4) for row in range(rows)]

@@ -10,12 +10,7 @@ import sys
 import zlib
 from typing import Any
 
-import cramjam
-import lz4.block
-import lz4.frame
 import pytest
-import snappy as python_snappy
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,10 +21,17 @@ from kafkawire.protocol.codecs import lz4_pure, snappy_pure
 from kafkawire.protocol.codecs import snappy as snappy_codec
 from kafkawire.protocol.codecs import zstd as zstd_codec
 from kafkawire.protocol.compression import Codec, available, check_level, compress, decompress
+from tests import bare
 from tests.protocol.optional import ACCELERATORS, hide, with_and_without
 from tests.protocol.record_peers import kafka_python_codec as kafka_python
 
 __all__ = ["with_and_without"]
+
+cramjam = bare.package("cramjam")
+lz4_block = bare.package("lz4.block")
+lz4_frame = bare.package("lz4.frame")
+python_snappy = bare.package("snappy")
+zstandard = bare.package("zstandard")
 
 CHOICES: dict[Codec, accelerators.Accelerated[Any]] = {
     Codec.SNAPPY: snappy_codec.implementation,
@@ -133,8 +135,8 @@ def test_a_peer_and_we_read_each_other(with_and_without, codec, name):
 def test_trap_51_old_lz4_header_checksum_is_written_and_not_insisted_on(with_and_without):
     old, new = compress(Codec.LZ4, b"data", magic=0), compress(Codec.LZ4, b"data", magic=1)
     # A content checksum is the same hash, and there a library computes it.
-    assert old[6] == lz4.frame.compress(old[:6], content_checksum=True)[-3], "with the frame's magic number"
-    assert new[6] == lz4.frame.compress(new[4:6], content_checksum=True)[-3], "as the format has it"
+    assert old[6] == lz4_frame.compress(old[:6], content_checksum=True)[-3], "with the frame's magic number"
+    assert new[6] == lz4_frame.compress(new[4:6], content_checksum=True)[-3], "as the format has it"
     assert old[:6] + old[7:] == new[:6] + new[7:]
     assert decompress(Codec.LZ4, new, limit=9, magic=0) == b"data"
     with pytest.raises(CorruptRecordsError, match="checksum"):
@@ -151,17 +153,17 @@ def test_trap_53_lz4_blocks_are_independent(chosen):
     while size := int.from_bytes(frame[at : at + 4], "little"):
         at += 4
         block = frame[at : at + (size & 0x7FFFFFFF)]
-        blocks.append(block if size >> 31 else lz4.block.decompress(block, uncompressed_size=65536))
+        blocks.append(block if size >> 31 else lz4_block.decompress(block, uncompressed_size=65536))
         at += len(block)
     assert b"".join(blocks) == sample, "and each block can be read alone"
-    assert lz4.frame.decompress(frame) == sample
+    assert lz4_frame.decompress(frame) == sample
 
 
 def test_trap_54_one_lz4_frame_is_written_and_several_are_read(with_and_without):
     sample = SAMPLES["words"]
     frame = compress(Codec.LZ4, sample)
-    assert lz4.frame.get_frame_info(frame)["block_linked"] is False
-    assert lz4.frame.LZ4FrameDecompressor().decompress(frame) == sample
+    assert lz4_frame.get_frame_info(frame)["block_linked"] is False
+    assert lz4_frame.LZ4FrameDecompressor().decompress(frame) == sample
     assert decompress(Codec.LZ4, frame + compress(Codec.LZ4, b"more"), limit=LIMIT) == sample + b"more"
 
 
@@ -169,10 +171,10 @@ def test_trap_54_one_lz4_frame_is_written_and_several_are_read(with_and_without)
     "options",
     [
         {},
-        {"block_linked": True, "block_size": lz4.frame.BLOCKSIZE_MAX64KB},
+        {"block_linked": True, "block_size": lz4_frame.BLOCKSIZE_MAX64KB},
         {"content_checksum": True, "block_checksum": True},
         {"store_size": False},
-        {"block_size": lz4.frame.BLOCKSIZE_MAX4MB, "block_linked": False},
+        {"block_size": lz4_frame.BLOCKSIZE_MAX4MB, "block_linked": False},
         {"compression_level": 12},
     ],
     ids=str,
@@ -180,7 +182,7 @@ def test_trap_54_one_lz4_frame_is_written_and_several_are_read(with_and_without)
 @pytest.mark.parametrize("chosen", ALL_LZ4, ids=str, indirect=True)
 def test_trap_55_all_kinds_of_lz4_frames_are_read(chosen, options):
     for sample in SAMPLES.values():
-        assert decompress(Codec.LZ4, lz4.frame.compress(sample, **options), limit=len(sample)) == sample
+        assert decompress(Codec.LZ4, lz4_frame.compress(sample, **options), limit=len(sample)) == sample
 
 
 def test_trap_55_lz4_dictionaries_are_refused(with_and_without):
@@ -191,7 +193,7 @@ def test_trap_55_lz4_dictionaries_are_refused(with_and_without):
 
 
 def test_a_wrong_lz4_content_size_is_noticed(with_and_without):
-    frame = bytearray(lz4.frame.compress(b"data", store_size=True))
+    frame = bytearray(lz4_frame.compress(b"data", store_size=True))
     frame[6] += 1
     with pytest.raises(CorruptRecordsError, match="announces 5"):
         decompress(Codec.LZ4, frame, limit=9, magic=0)
@@ -331,8 +333,8 @@ def test_damage_raises_one_error_or_is_harmless(codec, data):
 def test_pure_blocks_are_read_by_the_libraries_and_back(data, times):
     sample = data * times
     block = sample[:65536]
-    assert lz4.block.decompress(lz4_pure.compress_block(block), uncompressed_size=len(block)) == block
-    assert lz4_pure.decompress_block(lz4.block.compress(block, store_size=False), len(block)) == block
+    assert lz4_block.decompress(lz4_pure.compress_block(block), uncompressed_size=len(block)) == block
+    assert lz4_pure.decompress_block(lz4_block.compress(block, store_size=False), len(block)) == block
     assert bytes(cramjam.snappy.decompress_raw(snappy_pure.compress_block(sample))) == sample
     packed = bytes(cramjam.snappy.compress_raw(sample))
     assert decompress(Codec.SNAPPY, packed, limit=len(sample)) == sample

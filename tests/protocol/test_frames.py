@@ -67,11 +67,11 @@ def receive(peer: ClientPeer, data: bytes, chunk: int = 1 << 30) -> list[tuple[A
     ("message", "version", "expected"),
     [
         (ApiVersionsRequest(), 0, "0000000c 0012 0000 00000000 0002 6d65"),
-        (ApiVersionsRequest(), 3, "00000010 0012 0003 00000000 0002 6d65 00 01 01 00"),  # client_id is not compact (trap 1)
+        (ApiVersionsRequest(), 3, "00000010 0012 0003 00000000 0002 6d65 00 01 01 00"),
         (MetadataRequest(topics=None), 1, "00000010 0003 0001 00000000 0002 6d65 ffffffff"),
     ],
 )
-def test_request_bytes(message: Any, version: int, expected: str) -> None:
+def test_trap_1_request_bytes_with_a_client_id_that_is_never_compact(message: Any, version: int, expected: str) -> None:
     frame = request_frame(message, version, "me")
     assert frame.size == sum(map(len, frame.tail))
     assert b"".join(ClientPeer().request(frame, "pending")) == bytes.fromhex(expected)
@@ -97,7 +97,7 @@ def correlation_id(parts: Iterable[Any]) -> int:
     return found
 
 
-def test_correlation_ids_wrap_to_zero_after_the_largest_int32() -> None:
+def test_trap_10_correlation_ids_wrap_to_zero_after_the_largest_int32() -> None:
     peer = ClientPeer()
     assert [correlation_id(peer.request(FRAME, "p")) for _ in range(3)] == [0, 1, 2]
     peer._last_id = 0x7FFFFFFE  # noqa: SLF001  # two thousand million requests would take too long
@@ -108,7 +108,7 @@ def test_correlation_ids_wrap_to_zero_after_the_largest_int32() -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 3, 5, 7, 1000])
-def test_responses_cut_anywhere(chunk: int) -> None:
+def test_trap_13_responses_cut_anywhere(chunk: int) -> None:
     peer = peer_with("a", "b", "c", "d")
     stream = answer(0) + answer(1, b"one") + answer(3, bytes(200)) + answer(2, b"two")
     assert receive(peer, stream, chunk) == [
@@ -143,8 +143,8 @@ def test_a_large_response_is_received_into_its_own_bytearray() -> None:
     assert room.obj is frame
 
 
-def test_requests_without_a_response_are_not_waited_for() -> None:
-    """Trap 11: acks=0."""
+def test_trap_11_requests_without_a_response_are_not_waited_for() -> None:
+    """acks=0."""
     peer = ClientPeer()
     peer.request(FRAME, None)
     peer.request(FRAME, "second")
@@ -163,14 +163,14 @@ def test_outstanding_and_forget() -> None:
 
 @pytest.mark.parametrize("stream", [answer(7), answer(0) + answer(0), answer(-1)])
 @pytest.mark.parametrize("chunk", [1, 1000])
-def test_a_response_to_nothing_is_an_error(stream: bytes, chunk: int) -> None:
+def test_trap_10_a_response_to_nothing_is_an_error(stream: bytes, chunk: int) -> None:
     peer = peer_with("a")
     with pytest.raises(DecodeError, match=r"correlation id -?\d came, which no request waits for"):
         receive(peer, stream, chunk)
 
 
 @pytest.mark.parametrize("size", [-1, 0, 3, 101, 0x7FFFFFFF, -0x80000000])
-def test_impossible_sizes(size: int) -> None:
+def test_trap_9_impossible_sizes(size: int) -> None:
     peer = ClientPeer(max_frame_size=100)
     with pytest.raises(DecodeError, match=str(size)):
         receive(peer, struct.pack(">i", size))
@@ -180,7 +180,7 @@ def test_impossible_sizes(size: int) -> None:
     ("start", "reason"),
     [(b"HTTP/1.1 400 Bad Request\r\n", "HTTP"), (bytes.fromhex("15030300020246"), "TLS alert.*SSL")],
 )
-def test_other_protocols_are_recognised(start: bytes, reason: str) -> None:
+def test_trap_9_other_protocols_are_recognised(start: bytes, reason: str) -> None:
     with pytest.raises(NotKafkaError, match=reason):
         receive(ClientPeer(), start)
 
@@ -266,14 +266,44 @@ def test_received_can_be_run_again_after_an_interrupt_anywhere(chunks: list[int]
 # decode_response
 
 
-def test_flexible_responses_have_tags_in_their_header_and_api_versions_never() -> None:
-    """Trap 2."""
+def test_trap_2_flexible_responses_have_tags_in_their_header_and_api_versions_never() -> None:
     metadata = protocol.encode(MetadataResponse(), 9)
     assert decode_response(MetadataResponse, 9, bytes(4) + b"\0" + metadata) == MetadataResponse()
     assert decode_response(MetadataResponse, 9, bytes(4) + b"\1\5\2??" + metadata) == MetadataResponse()
     assert decode_response(MetadataResponse, 8, bytes(4) + protocol.encode(MetadataResponse(), 8)) == MetadataResponse()
     versions = protocol.encode(ApiVersionsResponse(), 3)
     assert decode_response(ApiVersionsResponse, 3, bytes(4) + versions) == ApiVersionsResponse()
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "request_tags", "response_tags"),
+    [
+        ("Metadata", 8, False, False),
+        ("Metadata", 9, True, True),
+        ("Produce", 8, False, False),
+        ("Produce", 9, True, True),
+        ("ApiVersions", 2, False, False),
+        ("ApiVersions", 3, True, False),
+        ("SaslHandshake", 1, False, False),
+        ("OffsetDelete", 0, False, False),
+    ],
+)
+def test_trap_3_the_header_follows_from_the_api_and_its_version(
+    api: str, version: int, request_tags: bool, response_tags: bool
+) -> None:
+    """On one connection, whatever was sent on it before."""
+    client, server = ClientPeer(), ServerPeer()
+    server.received(b"".join(client.request(request_frame(MetadataRequest(), 12, "me"), "first")))
+    message: Any = protocol.request(api)()
+    request = b"".join(client.request(request_frame(message, version, "me"), "second"))
+    body = protocol.encode(message, version)
+    assert request[14:] == b"me" + (b"\0" if request_tags else b"") + body
+    [(header, found)] = server.received(request)
+    assert (header, bytes(found)) == (RequestHeader(type(message).key, version, 1, "me"), body)
+    reply: Any = protocol.response(api)()
+    response = b"".join(server.response_frame(header, reply, version))
+    assert response[8:] == (b"\0" if response_tags else b"") + protocol.encode(reply, version)
+    assert decode_response(type(reply), version, response[4:]) == reply
 
 
 @pytest.mark.parametrize("frame", [b"", bytes(3), bytes(4), bytes(4) + b"\1", bytes(4) + b"\1\5\2?", bytes(4) + b"\xff" * 6])
@@ -311,7 +341,7 @@ def test_requests_reach_the_server_and_responses_come_back() -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 10, 17])
-def test_requests_cut_anywhere(chunk: int) -> None:
+def test_trap_13_requests_cut_anywhere(chunk: int) -> None:
     client, server = ClientPeer(), ServerPeer()
     stream = b"".join(b"".join(client.request(request_frame(MetadataRequest(topics=None), v, "me"), v)) for v in range(1, 13))
     found = [request for at in range(0, len(stream), chunk) for request in server.received(stream[at : at + chunk])]
@@ -326,6 +356,25 @@ def test_a_request_without_a_client_id_and_one_of_an_unknown_api() -> None:
         (RequestHeader(3, 1, 7, None), b""),
         (RequestHeader(0x7FFF, 9, 8, "A"), b"\xff\xff"),
     ]
+
+
+def test_trap_4_controlled_shutdown_0_has_no_client_id() -> None:
+    """Its body is the id of a broker; from version 1 on the client id is there."""
+    without, with_one = "0000000c 0007 0000 00000005 00000003", "00000010 0007 0001 00000006 0002 6d65 00000003"
+    data = bytes.fromhex(without + with_one)
+    assert [(header, bytes(body)) for header, body in ServerPeer().received(data)] == [
+        (RequestHeader(7, 0, 5, None), b"\0\0\0\3"),
+        (RequestHeader(7, 1, 6, "me"), b"\0\0\0\3"),
+    ]
+
+
+@pytest.mark.parametrize("correlation_id", [-1, -0x80000000])
+def test_trap_10_clients_may_use_negative_correlation_ids(correlation_id: int) -> None:
+    server = ServerPeer()
+    [(header, _)] = server.received(struct.pack(">ihhihi", 14, 3, 1, correlation_id, -1, -1))
+    assert header.correlation_id == correlation_id
+    answer = b"".join(server.response_frame(header, MetadataResponse(), 1))
+    assert struct.unpack_from(">i", answer, 4) == (correlation_id,)
 
 
 @pytest.mark.parametrize(
@@ -346,8 +395,8 @@ def test_malformed_requests(data: bytes, error: type[Exception], reason: str) ->
         ServerPeer().received(data)
 
 
-def test_api_versions_is_answered_in_version_0_if_need_be() -> None:
-    """KIP-511, trap 5."""
+def test_trap_5_api_versions_is_answered_in_version_0_if_need_be() -> None:
+    """KIP-511."""
     [(header, _)] = ServerPeer().received(b"".join(ClientPeer().request(RequestFrame(18, 99, [b"\0\2me\0"], 5), "p")))
     reply = ApiVersionsResponse(error_code=35)
     assert b"".join(ServerPeer().response_frame(header, reply, 0)) == bytes.fromhex("0000000a 00000000 0023 00000000")

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 
-BLOCK = """
-import sys
-BLOCKED = {names!r}
-class Block:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in BLOCKED:
-            raise ModuleNotFoundError(f"{{name}} is blocked", name=name)
-sys.meta_path.insert(0, Block())
-"""
+from tests import bare
 
 ROUND_TRIP = """
 from kafkawire.errors import MissingDependencyError
@@ -45,31 +39,51 @@ assert {"pure Python", "standard library", None} == set(in_use().values()) - {"c
 
 ARROW_WITHOUT_NUMPY = """
 import pyarrow
-assert "numpy" not in sys.modules
 batch = records.to_arrow(columns, "t", 3)
 assert batch.schema == records.arrow_schema()
 assert batch.column("value").to_pylist() == values
 assert batch.column("offset").to_pylist() == list(range(500))
 """
 
-OPTIONAL = ("numpy", "pyarrow", "crc32c", "snappy", "lz4", "cramjam", "zstandard")
+
+ROOT = Path(__file__).parents[2]
 
 
-def run(source: str) -> str:
-    return subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True, timeout=60).stdout
+def run(source: str, hidden: Iterable[str] = ()) -> str:
+    source = f"import sys; from tests import bare; bare.hide({set(hidden)})\n{source}"
+    command = [sys.executable, "-c", source]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, cwd=ROOT).stdout
 
 
 def test_everything_but_zstd_and_arrow_works_without_any_package():
-    told = run(BLOCK.format(names=OPTIONAL) + ROUND_TRIP + NOTHING_LEFT)
+    told = run(ROUND_TRIP + NOTHING_LEFT, bare.OPTIONAL)
     assert "pip install kafkawire[arrow]" in told
     if sys.version_info < (3, 14):
         assert "pip install zstandard" in told
 
 
 def test_arrow_works_without_numpy():
-    run(BLOCK.format(names=("numpy",)) + ROUND_TRIP + ARROW_WITHOUT_NUMPY)
+    run(ROUND_TRIP + ARROW_WITHOUT_NUMPY, ["numpy"])
 
 
 def test_importing_loads_no_optional_package():
-    loaded = run("import sys, kafkawire.protocol.records, kafkawire.protocol.murmur2; print(*sys.modules)").split()
-    assert not {name.partition(".")[0] for name in loaded} & set(OPTIONAL)
+    loaded = run("import kafkawire.protocol.records, kafkawire.protocol.murmur2; print(*sys.modules)").split()
+    assert not {name.partition(".")[0] for name in loaded} & bare.OPTIONAL
+
+
+def test_trap_59_a_codec_that_cannot_be_used_is_noticed_when_a_producer_is_made():
+    run(
+        """
+from kafkawire import Producer
+from kafkawire.errors import MissingDependencyError
+for codec in ("gzip", "snappy", "lz4"):
+    Producer(compression_type=codec).close()
+try:
+    Producer(compression_type="zstd").close()
+except MissingDependencyError as error:
+    assert "pip install zstandard" in str(error)
+else:
+    assert sys.version_info >= (3, 14)
+""",
+        bare.OPTIONAL,
+    )

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkawire.errors import CorruptRecordsError
-from kafkawire.protocol.compression import Codec, compress
+from kafkawire.protocol.compression import Codec, available, compress
 from kafkawire.protocol.records import decode_columns, encode_message_set, messages, read_batches, to_arrow, values
+from tests import bare
 from tests.protocol.optional import with_and_without
 from tests.protocol.records_by_hand import batch, record, refresh_crc, varint
 
@@ -26,7 +27,8 @@ def read_all(data: bytes) -> int:
     columns = decode_columns(read_batches(data))
     found = messages(columns, "t", 0)
     assert values(columns) == [m.value for m in found]
-    assert to_arrow(columns, "t", 0, headers=True).num_rows == len(found)
+    if "pyarrow" not in bare.hidden():
+        assert to_arrow(columns, "t", 0, headers=True).num_rows == len(found)
     return len(found)
 
 
@@ -128,7 +130,9 @@ def samples() -> list[bytes]:
     rows = [record(row, b"value" * row, b"key", row * 1000, [(b"h", b"v"), (b"h", None)]) for row in range(3)]
     many = [record(row, b"value", None if row % 3 else b"key") for row in range(60)]
     found = [batch(rows), batch(many, base_offset=70), batch(rows) + batch(many)]
-    found += [batch(compress(codec, b"".join(many)), count=60, attributes=codec) for codec in Codec if codec]
+    found += [
+        batch(compress(codec, b"".join(many)), count=60, attributes=codec) for codec in Codec if codec and available()[codec]
+    ]
     for magic in (0, 1):
         for codec in (Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4):
             found.append(encode_message_set(magic, [(b"k", b"v" * row, 5) for row in range(4)], codec=codec))

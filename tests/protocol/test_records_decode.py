@@ -11,6 +11,7 @@ from kafkawire.protocol import records
 from kafkawire.protocol.compression import Codec, compress
 from kafkawire.protocol.records import decode_columns, messages, read_batches
 from kafkawire.protocol.wire import Buffer
+from tests import bare
 from tests.protocol.optional import with_and_without
 from tests.protocol.records_by_hand import LOG_APPEND_TIME, batch, record, varint
 
@@ -140,8 +141,12 @@ def test_trap_36_unknown_codecs_are_refused(codec):
 
 
 def test_trap_36_delete_horizon_and_unknown_bits(with_and_without):
-    data = batch([record(0, timestamp=3), record(1, timestamp=-3)], attributes=0x7FC0, base_timestamp=10_000)
-    assert times(data) == [10_003, 9_997]
+    """The base timestamp is the horizon then, and times count from it as ever."""
+    for attributes, horizon in ((0, False), (0x40, True), (0x7F80, False)):
+        data = batch([record(0, timestamp=3), record(1, timestamp=-3)], attributes=attributes, base_timestamp=10_000)
+        (found,) = read_batches(data)
+        assert (found.has_delete_horizon, found.base_timestamp) == (horizon, 10_000)
+        assert times(data) == [10_003, 9_997]
 
 
 @pytest.mark.parametrize("base", [1 << 31, 1 << 32, 1 << 40, (1 << 63) - 2 - MANY])
@@ -201,6 +206,7 @@ def test_runs_of_one_size_are_found_and_left(with_and_without, sizes):
 
 
 def test_trap_133_uncompressed_batches_are_read_where_they_lie():
+    bare.package("numpy")  # without it decoding needs bytes at once
     frame = bytearray(b"x" * 1000 + batch([record(row, b"y" * 1000) for row in range(MANY)]))
     columns = decode(memoryview(frame)[1000:])
     with pytest.raises(BufferError):

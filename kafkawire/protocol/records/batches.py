@@ -14,6 +14,7 @@ from kafkawire.protocol.records.layout import (
     BATCH_OVERHEAD,
     CONTROL,
     CRC_FROM,
+    DELETE_HORIZON,
     LEGACY_CRC_FROM,
     LEGACY_HEADER,
     LEGACY_KEY_AT,
@@ -51,8 +52,10 @@ class RecordBatch:
     producer_id: int
     producer_epoch: int
     base_sequence: int
+    has_delete_horizon: bool
+    """Compaction has set the time from which tombstones and markers may go (KIP-534): it stands as the base timestamp."""
     base_timestamp: int
-    """Under a delete horizon (KIP-534) that time instead; the records' deltas are relative to it all the same (trap 36)."""
+    """What the records' deltas are relative to, whatever it stands for (trap 36)."""
     max_timestamp: int
     count: int
     """Records, -1 where a compressed message of formats 0 and 1 does not tell."""
@@ -128,6 +131,7 @@ def _read_v2(data: Buffer, view: memoryview, start: int, end: int, check_crc: bo
         producer_id,
         producer_epoch,
         base_sequence,
+        bool(attributes & DELETE_HORIZON),
         base_timestamp,
         max_timestamp,
         count,
@@ -162,6 +166,7 @@ def _read_legacy(data: Buffer, view: memoryview, start: int, end: int, check_crc
         -1,
         -1,
         -1,
+        False,
         timestamp,
         timestamp,
         1 if codec is Codec.NONE else -1,

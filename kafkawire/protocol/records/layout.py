@@ -11,13 +11,13 @@ __all__ = [
     "CONTROL",
     "CRC_AT",
     "CRC_FROM",
+    "DELETE_HORIZON",
     "LEGACY_CRC_AT",
     "LEGACY_CRC_FROM",
     "LEGACY_HEADER",
     "LEGACY_KEY_AT",
     "LENGTH_END",
     "LOG_APPEND_TIME",
-    "RECORD_OVERHEAD",
     "SHORTEST_MESSAGE",
     "SHORTEST_RECORD",
     "TRANSACTIONAL",
@@ -40,8 +40,6 @@ CRC_FROM: Final = 21
 """What is before this may be changed by a broker without a new checksum (trap 25)."""
 SHORTEST_RECORD: Final = 7
 """Length, attributes, two deltas, three counts: a byte each."""
-RECORD_OVERHEAD: Final = 36
-"""The most that a record takes beside its key, value and headers."""
 
 LEGACY_HEADER: Final = Struct(">qiIbb")
 """Of a message of format 0 or 1: offset, size, checksum, magic, attributes; format 1 goes on with an int64 timestamp."""
@@ -57,4 +55,5 @@ UINT32: Final = Struct(">I")
 LOG_APPEND_TIME: Final = 0x08
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
+DELETE_HORIZON: Final = 0x40
 """Bits of the attributes; the lowest three are the codec, and what is above is ignored (trap 36)."""
