@@ -13,6 +13,7 @@ from kafkawire.version import __version__
 __all__ = ["app"]
 
 COMMANDS = {
+    "decode": "Print captured frames, record batches, pcap and segment files as JSON.",
     "demo": "Show records going into Kafka, through Spark, and back.",
     "doctor": "Show what is installed, and what serves checksums and compression.",
     "mock": "Run a mock cluster until Ctrl-C; the same as python -m mockbroker.",

@@ -5,13 +5,31 @@
 >>> protocol.decode(protocol.request("Metadata"), 12, body)
 MetadataRequest(topics=None)
 
-Frames, with their headers and correlation ids, are in `kafkawire.protocol.frames`.
+Frames, with their headers and correlation ids, are in `kafkawire.protocol.frames`. What is no request or response, such as
+subscriptions, control records and the records of the internal topics, has its classes under `data(name)`.
 """
 
 from __future__ import annotations
 
 from kafkawire.protocol.codec import decode, encode, encode_parts
+from kafkawire.protocol.formats import data
+from kafkawire.protocol.formats.logged import control_record, offsets_record, transaction_record
+from kafkawire.protocol.formats.versioned import decode_versioned, encode_versioned
 from kafkawire.protocol.messages import request, response
 from kafkawire.protocol.plain import from_dict, to_dict
 
-__all__ = ["decode", "encode", "encode_parts", "from_dict", "request", "response", "to_dict"]
+__all__ = [
+    "control_record",
+    "data",
+    "decode",
+    "decode_versioned",
+    "encode",
+    "encode_parts",
+    "encode_versioned",
+    "from_dict",
+    "offsets_record",
+    "request",
+    "response",
+    "to_dict",
+    "transaction_record",
+]

@@ -29,12 +29,12 @@ except SystemExit as end:
 print(sorted(name for name in sys.modules if name.startswith(("kafkawire.cli.", "mockbroker", "rich", "matplotlib"))))
 """
     done = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, check=True, timeout=60)
-    for command in ("demo", "doctor", "mock", "topics"):
+    for command in ("decode", "demo", "doctor", "mock", "topics"):
         assert f"\n  {command} " in done.stdout
     assert done.stdout.endswith("\n['kafkawire.cli.app']\n")
 
 
-@pytest.mark.parametrize("command", ["demo", "doctor", "mock", "topics"])
+@pytest.mark.parametrize("command", ["decode", "demo", "doctor", "mock", "topics"])
 def test_every_command_has_help(command):
     done = CliRunner().invoke(app, [command, "--help"])
     assert done.exit_code == 0, done.output

@@ -13,7 +13,7 @@ from typing import Any
 
 from tests import requirements
 
-__all__ = ["NEWEST", "OLDEST", "definition", "in_range", "jar"]
+__all__ = ["NEWEST", "OLDEST", "broker_apis", "definition", "in_range", "jar"]
 
 OLDEST, NEWEST = "3.9.1", "4.3.1"
 """Together they define every version that any broker speaks: Kafka 4.0 removed old versions (KIP-896)."""
@@ -45,15 +45,30 @@ def jar(artifact: str, version: str) -> Path:
 
 
 @functools.cache
-def definition(name: str, version: str) -> dict[str, Any] | None:
+def definition(name: str, version: str, artifact: str = "kafka-clients") -> dict[str, Any] | None:
     """The definition of a message ("FetchRequest") in one Kafka version; None where it has none."""
-    with zipfile.ZipFile(jar("org.apache.kafka:kafka-clients", version)) as archive:
+    with zipfile.ZipFile(jar(f"org.apache.kafka:{artifact}", version)) as archive:
         try:
             text = archive.read(f"common/message/{name}.json").decode()
         except KeyError:
             return None
     parsed: dict[str, Any] = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
     return parsed if "fields" in parsed else None
+
+
+@functools.cache
+def names(version: str, artifact: str) -> frozenset[str]:
+    """The definitions in a jar."""
+    with zipfile.ZipFile(jar(f"org.apache.kafka:{artifact}", version)) as archive:
+        paths = [Path(name) for name in archive.namelist()]
+    return frozenset(path.stem for path in paths if path.parent.name == "message" and path.suffix == ".json")
+
+
+def broker_apis(version: str) -> set[str]:
+    """The APIs that brokers of a Kafka version offer to others than controllers."""
+    requests = [name for name in names(version, "kafka-clients") if name.endswith("Request")]
+    found = {name: definition(name, version) for name in requests}
+    return {name.removesuffix("Request") for name, kafka in found.items() if kafka and "broker" in kafka["listeners"]}
 
 
 def in_range(version: int, text: str) -> bool:

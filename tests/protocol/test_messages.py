@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -44,15 +45,16 @@ def test_a_message_comes_back(cls: type[Message], version: int, data: st.DataObj
 @every_version
 @few_examples
 @given(data=st.data())
-def test_a_message_comes_back_through_plain_values(cls: type[Message], version: int, data: st.DataObject) -> None:
+def test_a_message_comes_back_through_json(cls: type[Message], version: int, data: st.DataObject) -> None:
     message = data.draw(messages(cls, version))
-    assert protocol.from_dict(cls, protocol.to_dict(message)) == message
+    text = json.dumps(protocol.to_dict(message))
+    assert protocol.from_dict(cls, json.loads(text)) == message
 
 
 @every_version
 @settings(max_examples=2, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data())
-def test_bytes_cut_short_or_too_many_are_decode_errors(cls: type[Message], version: int, data: st.DataObject) -> None:
+def test_trap_24_bytes_cut_short_or_too_many_are_decode_errors(cls: type[Message], version: int, data: st.DataObject) -> None:
     body = protocol.encode(data.draw(messages(cls, version)), version)
     for end in range(len(body)):
         with pytest.raises(DecodeError, match=f"malformed {cls.__name__} v{version} at byte"):
@@ -214,14 +216,14 @@ MALFORMED: list[tuple[type[Any], int, str, str]] = [
 
 
 @pytest.mark.parametrize(("cls", "version", "text", "reason"), MALFORMED)
-def test_malformed_bytes_are_named(cls: type[Message], version: int, text: str, reason: str) -> None:
+def test_trap_15_18_23_malformed_bytes_are_named(cls: type[Message], version: int, text: str, reason: str) -> None:
     with pytest.raises(DecodeError, match=reason) as caught:
         protocol.decode(cls, version, raw(text))
     assert caught.value.api == cls.__name__
 
 
-def test_longer_forms_of_a_length_are_accepted() -> None:
-    """Java reads them too (trap 16)."""
+def test_trap_16_longer_forms_of_a_length_are_accepted() -> None:
+    """Java reads them too."""
     assert protocol.decode(ApiVersionsRequest, 3, raw("8300 'kw' 828000 '1' 8000")) == ApiVersionsRequest(
         client_software_name="kw", client_software_version="1"
     )
@@ -259,7 +261,7 @@ UNFIT: list[tuple[Any, int, str]] = [
 
 
 @pytest.mark.parametrize(("message", "version", "reason"), UNFIT, ids=lambda value: "")
-def test_values_that_do_not_fit_are_named(message: Message, version: int, reason: str) -> None:
+def test_trap_21_22_values_that_do_not_fit_are_named(message: Message, version: int, reason: str) -> None:
     with pytest.raises(EncodeError, match=reason):
         protocol.encode(message, version)
 
@@ -275,14 +277,13 @@ def test_records_are_bytes(records: Any) -> None:
             protocol.encode(message, 9)
 
 
-def test_ignorable_fields_vanish_where_they_do_not_exist() -> None:
+def test_trap_22_ignorable_fields_vanish_where_they_do_not_exist() -> None:
     message = FetchRequest(rack_id="here", session_epoch=5, topics=[FetchRequest.Topic(topic="t", topic_id=b"i" * 16)])
     decoded = protocol.decode(FetchRequest, 4, protocol.encode(message, 4))
     assert decoded == FetchRequest(topics=[FetchRequest.Topic(topic="t")])
 
 
-def test_a_tagged_struct_at_its_default_is_left_out() -> None:
-    """Trap 18."""
+def test_trap_18_a_tagged_struct_at_its_default_is_left_out() -> None:
     response = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
     bodies = [
         protocol.encode(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -9,11 +12,21 @@ import pytest
 from kafkawire import protocol
 from kafkawire.protocol import wire
 from kafkawire.protocol.messages import API_KEYS
-from tests.protocol.kafka_definitions import NEWEST, OLDEST, definition, in_range
+from tests.protocol.kafka_definitions import NEWEST, OLDEST, broker_apis, definition, in_range
 from tests.protocol.strategies import CLASS_VERSIONS, CLASSES
 
 if TYPE_CHECKING:
     from kafkawire.protocol.schema import Field, Message, Struct
+
+
+BROKER_TO_BROKER = {
+    "DeleteShareGroupState",
+    "InitializeShareGroupState",
+    "ReadShareGroupState",
+    "ReadShareGroupStateSummary",
+    "WriteShareGroupState",
+}
+"""What share coordinators ask the brokers that keep the state of share groups (KIP-932)."""
 
 
 class Described(NamedTuple):
@@ -38,7 +51,7 @@ def kafka_definition(cls: type[Message], version: int) -> dict[str, Any]:
 def kafka_fields(fields: list[dict[str, Any]], common: dict[str, Any], version: int, path: str = "") -> list[Described]:
     found = []
     for field in fields:
-        if not in_range(version, field["versions"]):
+        if not in_range(version, field.get("versions") or field["taggedVersions"]):
             continue
         name = path + field["name"][0].lower() + field["name"][1:]
         element = field["type"].removeprefix("[]")
@@ -46,18 +59,21 @@ def kafka_fields(fields: list[dict[str, Any]], common: dict[str, Any], version: 
         type_ = field["type"].replace(element, "struct") if children else field["type"]
         nullable = in_range(version, field.get("nullableVersions", "none"))
         tag = field["tag"] if in_range(version, field.get("taggedVersions", "none")) else None
-        found.append(Described(name, type_, nullable, tag, kafka_default(field, type_, tag)))
+        found.append(Described(name, type_, nullable, tag, kafka_default(field, type_, tag, nullable)))
         if children:
             found += kafka_fields(children, common, version, name + ".")
     return found
 
 
-def kafka_default(field: dict[str, Any], type_: str, tag: int | None) -> Any:
-    """What Kafka's generator makes of the definition's default. A tagged struct is None with us until it is sent."""
+def kafka_default(field: dict[str, Any], type_: str, tag: int | None, nullable: bool) -> Any:
+    """What Kafka's generator makes of the definition's default: the string "null", a null stands for the type's own.
+
+    A tagged struct is None with us until it is sent, unless None is what can be sent.
+    """
     given = field.get("default")
     if type_.startswith("[]"):
         return None if given == "null" else []
-    if given == "null" or type_ == "records" or (type_ == "struct" and tag is not None):
+    if given == "null" or type_ == "records" or (type_ == "struct" and tag is not None and not nullable):
         return None
     if type_ == "struct":
         return "a new one"
@@ -91,6 +107,13 @@ def test_fields_are_kafkas(cls: type[Message], version: int) -> None:
     assert our_fields(cls, version) == kafka_fields(kafka["fields"], common, version)
 
 
+@pytest.mark.parametrize("release", [OLDEST, NEWEST])
+def test_every_api_of_a_broker_is_declared(release: str) -> None:
+    renamed = {"ListClientMetricsResources"}  # ListConfigResources since 4.1 (KIP-1142)
+    assert broker_apis(release) - set(API_KEYS) <= BROKER_TO_BROKER | renamed
+    assert list(API_KEYS.values()) == sorted(API_KEYS.values())
+
+
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_key_versions_and_flexible_versions_are_kafkas(cls: type[Message]) -> None:
     found = [kafka for release in (NEWEST, OLDEST) if (kafka := definition(cls.__name__, release))]
@@ -99,6 +122,19 @@ def test_key_versions_and_flexible_versions_are_kafkas(cls: type[Message]) -> No
     assert set(cls.versions) == every
     flexible = {version for version in every if cls.flexible is not None and version >= cls.flexible}
     assert flexible == {version for version in every if in_range(version, found[0]["flexibleVersions"])}
+
+
+@pytest.mark.parametrize("api", API_KEYS)
+def test_stable_versions_are_kafkas(api: str) -> None:
+    """Kafka marks the definition of a request whose last version is not stable."""
+    cls = protocol.request(api)
+    unstable = {
+        version
+        for version in cls.versions
+        if (kafka := kafka_definition(cls, version)).get("latestVersionUnstable")
+        and not in_range(version + 1, kafka["validVersions"])
+    }
+    assert set(cls.stable) == set(cls.versions) - unstable
 
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
@@ -148,6 +184,17 @@ def test_messages_are_found_by_key_and_by_name() -> None:
     assert protocol.request(3) is protocol.request("Metadata")
     assert protocol.response("Fetch").name == "Fetch"
     assert protocol.request("FindCoordinator").key == 10
+
+
+def test_a_message_file_is_loaded_when_a_message_of_it_is_asked_for() -> None:
+    program = """
+        import sys, kafkawire
+        from kafkawire import protocol
+        protocol.request("Heartbeat")
+        print(*(name for name in sys.modules if name.startswith("kafkawire.protocol.messages.")))
+    """
+    shown = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True).stdout
+    assert shown.split() == ["kafkawire.protocol.messages.heartbeat"]
 
 
 @pytest.mark.parametrize("api", [4, -1, 1000, "Nonsense", "metadata"])

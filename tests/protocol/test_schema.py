@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 from kafkawire import protocol
+from kafkawire.errors import EncodeError
 from kafkawire.protocol import codegen
 from kafkawire.protocol.schema import VersionRange
 from kafkawire.protocol.wire import ZERO_UUID
@@ -17,6 +20,8 @@ from tests import requirements
 MetadataRequest: Any = protocol.request("Metadata")
 MetadataResponse: Any = protocol.response("Metadata")
 FetchResponse: Any = protocol.response("Fetch")
+AlterConfigsRequest: Any = protocol.request("AlterConfigs")
+SaslAuthenticateRequest: Any = protocol.request("SaslAuthenticate")
 
 
 PRELUDE = "from kafkawire.protocol.schema import *\nfrom kafkawire.protocol.wire import *\n"
@@ -48,6 +53,11 @@ def test_what_describes_a_class_is_not_hidden_by_its_fields() -> None:
     assert (request.versions.min, request.versions.max) == (0, 6)
     assert request(key="group").key == "group"
     assert list(VersionRange("2-4")) == [2, 3, 4]
+
+
+def test_versions_are_stable_unless_declared_otherwise() -> None:
+    assert protocol.request("Metadata").stable == protocol.request("Metadata").versions
+    assert (str(protocol.request("ShareFetch").versions), str(protocol.request("ShareFetch").stable)) == ("0-2", "1-2")
 
 
 def test_defaults_are_the_schemas_and_not_shared() -> None:
@@ -89,6 +99,74 @@ def test_repr_shows_what_is_not_default() -> None:
     )
 
 
+SECRETS = [
+    ("SaslAuthenticateRequest", "auth_bytes"),
+    ("SaslAuthenticateResponse", "auth_bytes"),
+    ("AlterUserScramCredentialsRequest.ScramCredentialUpsertion", "salt"),
+    ("AlterUserScramCredentialsRequest.ScramCredentialUpsertion", "salted_password"),
+    ("CreateDelegationTokenResponse", "hmac"),
+    ("RenewDelegationTokenRequest", "hmac"),
+    ("ExpireDelegationTokenRequest", "hmac"),
+    ("DescribeDelegationTokenResponse.DescribedDelegationToken", "hmac"),
+    ("AlterConfigsRequest.Resource.AlterableConfig", "value"),
+    ("IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig", "value"),
+]
+
+
+def struct_of(path: str) -> Any:
+    """The message or struct of a dotted name."""
+    message, *inner = path.split(".")
+    load = protocol.request if message.endswith("Request") else protocol.response
+    return functools.reduce(getattr, inner, load(message.removesuffix("Request").removesuffix("Response")))
+
+
+@pytest.mark.parametrize(("path", "name"), SECRETS)
+@pytest.mark.parametrize("value", ["hunter2", b"hunter2", bytearray(b"hunter2" * 9), ["hunter2"], {"x": "hunter2"}])
+def test_repr_does_not_show_secrets(path: str, name: str, value: Any) -> None:
+    """Right or wrong: a value of the wrong type is a secret all the same."""
+    assert repr(struct_of(path)(**{name: value})) == f"{path}({name}=***)"
+
+
+def test_no_secret_is_shown_as_none() -> None:
+    """The default of a configuration is asked for with None."""
+    assert repr(AlterConfigsRequest.Resource.AlterableConfig(value=None)).endswith("AlterableConfig(value=None)")
+
+
+def test_what_surrounds_a_secret_is_shown() -> None:
+    config = AlterConfigsRequest.Resource.AlterableConfig(name="ssl.keystore.password", value="hunter2")
+    shown = repr(AlterConfigsRequest(resources=[AlterConfigsRequest.Resource(resource_name="1", configs=[config])]))
+    assert "resource_name='1'" in shown
+    assert "name='ssl.keystore.password', value=***" in shown
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        (SaslAuthenticateRequest(auth_bytes="hunter2"), "auth_bytes is ***, which is not a valid bytes"),
+        (AlterConfigsRequest(resources={"value": "hunter2"}), "resources is ***, not a list"),
+        (AlterConfigsRequest(resources=[{"value": "hunter2"}]), "resources[0] is ***, not a AlterConfigsRequest.Resource"),
+    ],
+)
+def test_errors_of_encode_do_not_show_secrets(message: Any, reason: str) -> None:
+    with pytest.raises(EncodeError, match=re.escape(reason)) as caught:
+        protocol.encode(message, 1)
+    assert "hunter2" not in str(caught.value) + repr(message)
+
+
+@pytest.mark.parametrize(
+    ("cls", "values"),
+    [
+        (SaslAuthenticateRequest, {"authBytes": "*hunter2"}),
+        (AlterConfigsRequest, {"resources": ["hunter2"]}),
+        (AlterConfigsRequest, {"resources": [{"configs": [{"value": "hunter2"}, 5]}]}),
+    ],
+)
+def test_errors_of_from_dict_do_not_show_secrets(cls: Any, values: dict[str, Any]) -> None:
+    with pytest.raises(EncodeError, match=r": \*\*\* has the wrong form") as caught:
+        protocol.from_dict(cls, values)
+    assert "hunter2" not in str(caught.value)
+
+
 EXAMPLE = """
     class Example(Message, versions="0-2", flexible="1+"):
         class Inner(Struct):
@@ -107,7 +185,7 @@ EXAMPLE = """
 
 @pytest.mark.parametrize("version", [0, 1, 2])
 def test_all_kinds_of_fields_together(version: int) -> None:
-    """Kinds that the declared messages do not all have yet: nullable structs, structs by value, arrays of ids, floats."""
+    """Kinds that no declared message has side by side: nullable structs, structs by value, arrays of ids, floats, tags."""
     example = declare(EXAMPLE)
     for nullable in (None, example.Inner(number=7, maybe=b"")):
         message = example(plain=example.Inner(maybe=b"m"), ids=[bytes(16), b"i" * 16], flags=[True, False], share=0.5)
@@ -121,8 +199,8 @@ def test_all_kinds_of_fields_together(version: int) -> None:
         assert protocol.from_dict(example, protocol.to_dict(message)) == message
 
 
-def test_nullable_structs_begin_with_an_int8() -> None:
-    """KIP-893, trap 20."""
+def test_trap_20_nullable_structs_begin_with_an_int8() -> None:
+    """KIP-893."""
     example = declare(
         'class Example(Message, versions="0"):\n  class In(Struct):\n    a: Int8 = field()\n'
         '  x: In | None = field(nullable="0+", default=None)\n'

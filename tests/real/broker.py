@@ -80,6 +80,11 @@ class RealKafka:
         """host:port."""
         return f"{HOST}:{self._ports[0]}"
 
+    @property
+    def log_directory(self) -> Path:
+        """Where the partitions have their directories."""
+        return self._directory / "data"
+
     def __enter__(self) -> Self:
         try:
             self.start()

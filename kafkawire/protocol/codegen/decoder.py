@@ -159,7 +159,7 @@ class DecoderBuilder(Builder):
                 self.add(f"{items}.append(element)")
 
     def struct_field(self, field: Field, cls: type[Struct], target: str) -> None:
-        """Read a struct, behind an int8 if it is nullable (KIP-893, trap 20)."""
+        """Read a struct, behind a byte if it is nullable: an int8, -1 or 1 (KIP-893, trap 20), in a tagged field 0 or 1."""
         var = self.fresh("o")
         if not self.nullable(field):
             self.struct(cls, var)
@@ -167,7 +167,7 @@ class DecoderBuilder(Builder):
             return
         self.run.append(("b", "n"))
         self.flush()
-        with self.block("if n == -1:"):
+        with self.block(f"if n == {-1 if field.tag is None else 0}:"):
             self.add(f"{target} = None")
         with self.block("elif n == 1:"):
             self.struct(cls, var)

@@ -148,7 +148,7 @@ class EncoderBuilder(Builder):
                 self.value(field.element, element, nullable=False)
 
     def struct_field(self, field: Field, cls: type[Struct], source: str) -> None:
-        """Write a struct, behind an int8 if it is nullable (KIP-893, trap 20)."""
+        """Write a struct, behind a byte if it is nullable: an int8, -1 or 1 (KIP-893, trap 20), in a tagged field 0 or 1."""
         var = self.fresh("o")
         self.add(f"{var} = {source}")
         if not self.nullable(field):
@@ -156,7 +156,7 @@ class EncoderBuilder(Builder):
             return
         self.flush()
         with self.block(f"if {var} is None:"):
-            self.put(r"b'\xff'")
+            self.put(r"b'\xff'" if field.tag is None else r"b'\0'")
         with self.block("else:"):
             self.run.append(("b", "1"))
             self.struct(cls, var)
