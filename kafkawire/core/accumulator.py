@@ -20,7 +20,6 @@ __all__ = ["Accumulator", "Counts", "Drained", "Run"]
 
 GRANT = 65_536
 """Bytes that an open batch takes from the budget at a time."""
-SEQUENCE_MASK = 0x7FFFFFFF
 
 
 class Counts(NamedTuple):
@@ -268,9 +267,9 @@ class Accumulator:
                     if not queue.in_flight:
                         del self._active[queue]
                     continue
-                batch = self._head(queue)
+                batch = queue.head()
                 node = leader_of(queue.topic, queue.index)
-                ready_at = self._ready_at(queue, node, hurry)
+                ready_at = queue.ready_at(node, hurry)
                 if ready_at <= now and node in room and (node not in taken or batch.size <= room[node]):
                     room[node] -= batch.size
                     taken.setdefault(node, []).append(self._take(queue, node))
@@ -285,14 +284,6 @@ class Accumulator:
         with self._lock:
             leaders = {leader_of(queue.topic, queue.index) for queue in self._active}
         return {node for node in leaders if node is not None}
-
-    def assign_sequence(self, batch: Batch, producer: tuple[int, int]) -> None:
-        """Give a batch its place in the sequence of its partition, once (trap 28: it wraps from 2^31-1 to 0)."""
-        queue = batch.queue
-        if batch.sequence == NO_SEQUENCE:
-            batch.producer = producer
-            batch.sequence = queue.next_sequence
-            queue.next_sequence = (queue.next_sequence + batch.count) & SEQUENCE_MASK
 
     def restart_sequences(self) -> None:
         """A new producer id or epoch: every partition counts from 0, and queued batches are numbered anew (trap 66)."""
@@ -430,28 +421,6 @@ class Accumulator:
             expired.append(queue.ready.popleft())
             queue.in_flight[expired[-1]] = None
         return expired
-
-    def _head(self, queue: PartitionQueue) -> Batch:
-        return queue.ready[0] if queue.ready else queue.open
-
-    def _ready_at(self, queue: PartitionQueue, node: int | None, hurry: bool) -> float:
-        """When the next batch of a partition may leave for a broker; NEVER while those in flight must come back first.
-
-        That is so after a failure, for the first batch under a producer id, and when the leader is another one now: more
-        batches than brokers remember could be on their way (trap 62). It is so, too, for a new batch behind one that is being
-        sent again: that one may have been written, and a broker that has taken five more since would not know it.
-        """
-        if queue.in_flight:
-            alone = not queue.known and next(iter(queue.in_flight)).sequence != NO_SEQUENCE
-            passing = self._head(queue).attempts == 0 and any(batch.attempts for batch in queue.in_flight)
-            if queue.recovering or alone or passing or queue.node != node:
-                return NEVER
-        queue.recovering = False
-        if not queue.ready and not queue.open.count:
-            return NEVER  # an interrupt came between opening it and the first record
-        if queue.retry_at > 0.0:
-            return queue.retry_at
-        return 0.0 if queue.ready or hurry else queue.open.due
 
     def _take(self, queue: PartitionQueue, node: int) -> Batch:
         queue.retry_at = 0.0

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, cast
 
-from kafkawire.core.batch import Batch
+from kafkawire.core.batch import NO_SEQUENCE, Batch
 from kafkawire.core.columns import not_bytes
 from kafkawire.errors import ConfigurationError
+from kafkawire.net.base import NEVER
 
 if TYPE_CHECKING:
     from kafkawire.core.accumulator import Accumulator
 
 __all__ = ["CLOSED", "PartitionQueue", "TopicQueue"]
 
+SEQUENCE_MASK = 0x7FFFFFFF
 KEY_CACHE = 100_000
 """Keys whose partition a topic remembers: murmur2 of a key costs more than the rest of `append`."""
 
@@ -42,6 +44,36 @@ class PartitionQueue:
         self.next_sequence = 0
         self.known = False
         """Whether the broker has taken a batch under this producer id: before, it would take any sequence (KIP-360)."""
+
+    def head(self) -> Batch:
+        """The batch that leaves next."""
+        return self.ready[0] if self.ready else self.open
+
+    def ready_at(self, node: int | None, hurry: bool) -> float:
+        """When it may leave for a broker, at once in a `hurry`; NEVER while those in flight must come back first.
+
+        That is so after a failure, for the first batch under a producer id, and when the leader is another one now: more
+        batches than brokers remember could be on their way (trap 62). It is so, too, for a new batch behind one that is being
+        sent again: that one may have been written, and a broker that has taken five more since would not know it.
+        """
+        if self.in_flight:
+            alone = not self.known and next(iter(self.in_flight)).sequence != NO_SEQUENCE
+            passing = self.head().attempts == 0 and any(batch.attempts for batch in self.in_flight)
+            if self.recovering or alone or passing or self.node != node:
+                return NEVER
+        self.recovering = False
+        if not self.ready and not self.open.count:
+            return NEVER  # an interrupt came between opening it and the first record
+        if self.retry_at > 0.0:
+            return self.retry_at
+        return 0.0 if self.ready or hurry else self.open.due
+
+    def assign_sequence(self, batch: Batch, producer: tuple[int, int]) -> None:
+        """Give a batch its place in the sequence of the partition, once (trap 28: it wraps from 2^31-1 to 0)."""
+        if batch.sequence == NO_SEQUENCE:
+            batch.producer = producer
+            batch.sequence = self.next_sequence
+            self.next_sequence = (self.next_sequence + batch.count) & SEQUENCE_MASK
 
     def is_oldest(self, batch: Batch) -> bool:
         """Whether a batch in flight was accepted before all others that are not written."""

@@ -294,7 +294,7 @@ class Sender:
 
     def _seal(self, batch: Batch, version: int) -> bool:
         if self._idempotence.active and version >= FIRST_V2:
-            self._accumulator.assign_sequence(batch, self._idempotence.producer)
+            batch.queue.assign_sequence(batch, self._idempotence.producer)
         try:
             batch.seal(2 if version >= FIRST_V2 else version // 2, self._codec, self._level)
         except KafkaError as error:

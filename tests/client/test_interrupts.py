@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import random
 import signal
@@ -36,7 +37,7 @@ def check_sent(kafka, topic, handles, counts):
         assert stored[metadata.partition, metadata.offset] == value
 
 
-@pytest.mark.parametrize("how", ["alone", "with everything", "many", "with a small buffer"])
+@pytest.mark.parametrize("how", ["alone", "with keys", "with everything", "many", "with a small buffer"])
 def test_interrupts_while_sending(kafka, how):
     small: dict[str, Any] = {"buffer_memory": 20_000} if how == "with a small buffer" else {}
     called: list[Any] = []
@@ -58,7 +59,7 @@ def test_interrupts_while_sending(kafka, how):
                         elif how == "with everything":
                             handle = p.send("many", value, value, None, number, [("h", value)], lambda m, _: called.append(m))
                         else:
-                            handle = p.send("many", value)
+                            handle = p.send("many", value, value if how == "with keys" else None)
                         handles.append((value, handle))
                     storm.armed = False
                 except KeyboardInterrupt:
@@ -73,10 +74,44 @@ def test_interrupts_while_sending(kafka, how):
         free = p._core.accumulator._free  # noqa: SLF001 - what leaks shows nowhere else before the buffer is gone
         queues = p._core.accumulator._known["many"].queues  # noqa: SLF001
         assert free + sum(queue.open.granted for queue in queues if queue.open is not CLOSED) == p.options["buffer_memory"]
+    if how.startswith("with "):
+        assert all(m.key in (None, m.value) for m in kafka.messages("many"))
     if how == "with everything":
         assert len(called) == len(set(called))
         assert set(called) >= {metadata for _, metadata in done}
         assert all(m.timestamp == int(m.key) for m in kafka.messages("many") if m.key)
+
+
+class SendingStorm(Storm):
+    """A signal handler that sends a record itself, as one does that logs to Kafka."""
+
+    def __init__(self, pause: float, producer: kafkawire.Producer) -> None:
+        super().__init__(pause)
+        self._producer = producer
+        self._numbers = itertools.count()  # handlers are interrupted by others
+
+    def _handle(self, *_):
+        try:
+            self._producer.send("many", b"handler %d" % next(self._numbers))
+            self.hits += 1
+        except kafkawire.errors.ConcurrentUseError:
+            pass
+
+
+def test_a_signal_handler_that_sends_in_the_midst_of_send(kafka):
+    """It gets its record in, or is told that it cannot: nothing is lost, and nothing waits for itself."""
+    number = 0
+    with kafkawire.Producer(bootstrap_servers=kafka.bootstrap, linger_ms=1, batch_size=5_000) as p:
+        p.send("many", b"first").result(timeout=SOON)
+        end = time.monotonic() + SECONDS
+        with SendingStorm(0.001, p) as storm:
+            while time.monotonic() < end or storm.hits < ENOUGH:
+                number += 1
+                p.send("many", b"%d" % number, timestamp=None if number % 2 else number)
+        p.flush(timeout=SOON)
+        total = 1 + number + storm.hits
+        assert p.counts() == (total, total, 0, 0)
+    assert len({m.value for m in kafka.messages("many")}) == total
 
 
 @pytest.mark.parametrize("how", ["poll", "poll_arrow", "iterate"])

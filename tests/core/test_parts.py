@@ -60,7 +60,7 @@ def test_trap_28_sequences_wrap():
         (batch,) = taken(made, now=1.0)
         if start is not None:
             batch.queue.next_sequence = start
-        made.assign_sequence(batch, (7, 0))
+        batch.queue.assign_sequence(batch, (7, 0))
         sequences.append(batch.sequence)
         made.complete(batch)
     assert sequences == [2**31 - 3, 2**31 - 1, 1]
@@ -104,6 +104,20 @@ def test_after_a_failure_nothing_leaves_before_those_in_flight_are_back():
     assert taken(made, now=1.9) == []
     assert taken(made, now=2.0) == [first]
     assert taken(made, now=2.0) == [second]
+
+
+def test_a_new_batch_waits_behind_one_that_is_sent_again():
+    """That one may have been written before it failed, and a broker that has taken five more since would not know it."""
+    made = accumulator(linger_ms=0, batch_size=1)
+    for value in (b"1", b"2"):
+        made.append("t", value)
+    (first,) = taken(made, now=1.0)
+    first.attempts = 1
+    made.retry(first, at=2.0)
+    assert taken(made, now=2.0) == [first]
+    assert taken(made, now=2.0) == []
+    made.complete(first)
+    assert len(taken(made, now=2.0)) == 1
 
 
 def segment(state, start, count):
