@@ -1,7 +1,8 @@
-"""The numbers of docs/protocol-traps.md: those that comments mention are explained there, and the wire format's are tested."""
+"""The guides are true: their examples run, and the traps that comments mention by number are explained and tested."""
 
 from __future__ import annotations
 
+import doctest
 import re
 from pathlib import Path
 
@@ -48,3 +49,9 @@ def test_every_trap_of_the_wire_format_has_a_test_of_its_name():
     text = "".join(text for path, text in sources().items() if path.name.startswith("test_"))
     tested = {number for found in TEST_NAME.findall(text) for number in numbers(found)}
     assert not sorted(set(range(1, OF_THE_WIRE_FORMAT + 1)) - tested)
+
+
+def test_the_examples_of_the_protocol_guide_run():
+    done = doctest.testfile(str(ROOT / "docs/protocol.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
+    assert done.attempted > 30
+    assert done.failed == 0

@@ -5,7 +5,8 @@
 >>> protocol.decode(protocol.request("Metadata"), 12, body)
 MetadataRequest(topics=None)
 
-Frames, with their headers and correlation ids, are in `kafkawire.protocol.frames`. What is no request or response, such as
+`encode_frame`, `decode_request` and `decode_response` deal in whole frames; the two ends of a connection, which cut a stream
+into them, are in `kafkawire.protocol.frames`. What is no request or response, such as
 subscriptions, control records and the records of the internal topics, has its classes under `data(name)`.
 """
 
@@ -15,6 +16,7 @@ from kafkawire.protocol.codec import decode, encode, encode_parts
 from kafkawire.protocol.formats import data
 from kafkawire.protocol.formats.logged import control_record, offsets_record, transaction_record
 from kafkawire.protocol.formats.versioned import decode_versioned, encode_versioned
+from kafkawire.protocol.frames import decode_request, decode_response, encode_frame
 from kafkawire.protocol.messages import request, response
 from kafkawire.protocol.plain import from_dict, to_dict
 
@@ -22,8 +24,11 @@ __all__ = [
     "control_record",
     "data",
     "decode",
+    "decode_request",
+    "decode_response",
     "decode_versioned",
     "encode",
+    "encode_frame",
     "encode_parts",
     "encode_versioned",
     "from_dict",

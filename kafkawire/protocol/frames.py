@@ -7,7 +7,7 @@ from struct import Struct as Packer
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkawire.errors import DecodeError, NotKafkaError
-from kafkawire.protocol.codec import decode, encode_parts
+from kafkawire.protocol.codec import decode, encode, encode_parts
 from kafkawire.protocol.header import (
     RequestHeader,
     client_id_and_tags,
@@ -15,9 +15,10 @@ from kafkawire.protocol.header import (
     response_tags,
     skip_response_header,
 )
+from kafkawire.protocol.messages import request
+from kafkawire.protocol.schema import Request, Response
 
 if TYPE_CHECKING:
-    from kafkawire.protocol.schema import Request, Response
     from kafkawire.protocol.wire import Buffer
 
 __all__ = [
@@ -26,11 +27,13 @@ __all__ = [
     "RequestFrame",
     "RequestHeader",
     "ServerPeer",
+    "decode_request",
     "decode_response",
+    "encode_frame",
     "request_frame",
 ]
 
-R = TypeVar("R", bound="Response")
+R = TypeVar("R", bound=Response)
 
 MAX_FRAME_SIZE = 100 * 1024 * 1024
 """Bytes; Kafka's own limit for requests (socket.request.max.bytes)."""
@@ -67,6 +70,29 @@ def request_frame(message: Request, version: int, client_id: str) -> RequestFram
 def decode_response(cls: type[R], version: int, frame: Buffer) -> R:
     """The message in a response frame: correlation id, header tags, body, without the size. Raises DecodeError."""
     return decode(cls, version, frame, skip_response_header(cls, version, frame))
+
+
+def encode_frame(message: Request | Response, version: int, correlation_id: int, client_id: str = "") -> bytes:
+    """A whole frame, its size first: a request from `client_id`, or a response. Raises EncodeError, UnsupportedVersionError.
+
+    For tools; a connection has its peer, which numbers the requests and does not copy records.
+    """
+    cls = type(message)
+    body = encode(message, version)
+    if issubclass(cls, Request):
+        start = _REQUEST_START.pack(0, cls.key, version, correlation_id)[4:] + client_id_and_tags(cls, version, client_id)
+    else:
+        start = _SIZE.pack(correlation_id) + response_tags(cls, version)
+    return _SIZE.pack(len(start) + len(body)) + start + body
+
+
+def decode_request(frame: Buffer) -> tuple[RequestHeader, Request]:
+    """The header and the message of a request frame, which is without its size.
+
+    Raises DecodeError, UnsupportedVersionError for a version that is not declared, KeyError for an API that is not.
+    """
+    header, start = read_request_header(frame)
+    return header, decode(request(header.api_key), header.api_version, frame, start)
 
 
 def size_error(size: int, limit: int) -> DecodeError | NotKafkaError:
