@@ -58,22 +58,28 @@ def test_codes_names_and_reactions_are_those_of_kafkas_client(tmp_path: Path) ->
     }
 
 
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, errors.UnknownTopicError),
-        (ErrorCode.UNKNOWN_TOPIC_ID, errors.UnknownTopicError),
-        (ErrorCode.MESSAGE_TOO_LARGE, errors.MessageTooLargeError),
-        (ErrorCode.RECORD_LIST_TOO_LARGE, errors.MessageTooLargeError),
-        (ErrorCode.OFFSET_OUT_OF_RANGE, errors.OffsetOutOfRangeError),
-        (ErrorCode.GROUP_AUTHORIZATION_FAILED, errors.AuthorizationError),
-        (ErrorCode.SASL_AUTHENTICATION_FAILED, errors.AuthenticationError),
-        (ErrorCode.NOT_COORDINATOR, BrokerError),
-    ],
-)
-def test_each_reaction_has_its_exception(code: ErrorCode, expected: type[BrokerError]) -> None:
+REACTIONS: dict[ErrorCode, type[BrokerError]] = {
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: errors.UnknownTopicError,
+    ErrorCode.UNKNOWN_TOPIC_ID: errors.UnknownTopicError,
+    ErrorCode.MESSAGE_TOO_LARGE: errors.MessageTooLargeError,
+    ErrorCode.RECORD_LIST_TOO_LARGE: errors.MessageTooLargeError,
+    ErrorCode.OFFSET_OUT_OF_RANGE: errors.OffsetOutOfRangeError,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: errors.AuthorizationError,
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: errors.AuthorizationError,
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: errors.AuthorizationError,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: errors.AuthorizationError,
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: errors.AuthorizationError,
+    ErrorCode.UNSUPPORTED_SASL_MECHANISM: errors.AuthenticationError,
+    ErrorCode.ILLEGAL_SASL_STATE: errors.AuthenticationError,
+    ErrorCode.SASL_AUTHENTICATION_FAILED: errors.AuthenticationError,
+}
+"""What a caller can react to in a way of its own; every other code is a plain BrokerError."""
+
+
+@pytest.mark.parametrize("code", ErrorCode, ids=lambda code: code.name)
+def test_each_reaction_has_its_exception(code: ErrorCode) -> None:
     error = broker_error(code, "fetch of flights-3 from broker 2")
-    assert type(error) is expected
+    assert type(error) is REACTIONS.get(code, BrokerError)
     assert (error.error, error.code, error.retriable) == (code, int(code), code.retriable)
     assert str(error) == f"fetch of flights-3 from broker 2: {code.text} ({code.name}, {int(code)})"
 
@@ -86,6 +92,12 @@ def test_codes_of_a_newer_kafka() -> None:
 
 def test_every_text_is_a_short_phrase() -> None:
     assert all(0 < len(code.text) <= 90 and not code.text.endswith(".") for code in ErrorCode)
+    assert len({code.text for code in ErrorCode}) == len(ErrorCode)
+
+
+def test_what_asks_for_a_refresh_may_be_tried_again() -> None:
+    assert all(code.retriable for code in ErrorCode if code.refresh_metadata or code.refresh_coordinator)
+    assert not any(code.refresh_metadata and code.refresh_coordinator for code in ErrorCode)
 
 
 @pytest.mark.parametrize(

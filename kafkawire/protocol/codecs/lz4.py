@@ -172,8 +172,9 @@ def _cramjam() -> _Blocks:
         return memoryview(module.compress_block(block, store_size=False, mode="high_compression", compression=level))
 
     def decompress_block(block: memoryview, most: int) -> Buffer:
+        # Without `output_len` it takes a block's first four bytes for its size wherever they could be one.
         out = bytearray(most)
-        return memoryview(out)[: module.decompress_block_into(block, out)]
+        return memoryview(out)[: module.decompress_block_into(block, out, output_len=most)]
 
     return _Blocks(compress_block, decompress_block, _pure().decompress_linked)
 
