@@ -7,15 +7,16 @@ import sys
 from contextlib import closing
 from dataclasses import replace
 
-from bench import poll, poll_arrow, rtt, send, send_keyed, send_many, spark_read, startup
+from bench import messages, mock, poll, poll_arrow, records, rtt, send, send_keyed, send_many, spark_read, startup
 from bench.cluster import PARTITIONS, Topics, running
 from bench.conditions import conditions
-from bench.harness import Contender, Failure, Line, Row, Topic, measure
+from bench.harness import Contender, Failure, Line, Row, Topic, measure, measure_together
 from bench.report import print_table, shown, write
 from tests.real.jvm import StartError
 from tests.real.releases import FetchError
 
-ROWS = [row for module in (send, send_keyed, send_many, poll, poll_arrow, spark_read, rtt, startup) for row in module.ROWS]
+MODULES = (send, send_keyed, send_many, poll, poll_arrow, spark_read, rtt, startup, messages, records, mock)
+ROWS = [row for module in MODULES for row in module.ROWS]
 
 WORTH_WRITING = 5
 """Rounds whose median may be shown to others."""
@@ -28,15 +29,25 @@ def main() -> None:
     measured = conditions(options.bootstrap)
     for name, value in measured.items():
         print(f"{name}: {value}")
-    try:
-        with running(options.bootstrap) as bootstrap, closing(Topics(bootstrap)) as topics:
-            results = [(row, compare(row, topics, options.rounds, options.limit)) for row in rows]
-    except (FetchError, StartError) as error:
-        sys.exit(f"no broker to measure against: {error}\nOne of yours will do: --bootstrap host:port")
+    results = _results(rows, options)
     print_table(results)
     if options.write:
         write(results, measured)
     sys.exit(any(line.failed for _, lines in results for line in lines))
+
+
+def _results(rows: list[Row], options: argparse.Namespace) -> list[tuple[Row, list[Line]]]:
+    """Those that share a process need no broker, and come last, when it has stopped."""
+    together = [row for row in rows if row.together]
+    apart = [row for row in rows if not row.together]
+    results = []
+    try:
+        if apart:
+            with running(options.bootstrap) as bootstrap, closing(Topics(bootstrap)) as topics:
+                results = [(row, compare(row, topics, options.rounds, options.limit)) for row in apart]
+    except (FetchError, StartError) as error:
+        sys.exit(f"no broker to measure against: {error}\nOne of yours will do: --bootstrap host:port")
+    return results + [(row, compare_together(row, options.rounds, options.limit)) for row in together]
 
 
 def compare(row: Row, topics: Topics, rounds: int, limit: float) -> list[Line]:
@@ -44,11 +55,7 @@ def compare(row: Row, topics: Topics, rounds: int, limit: float) -> list[Line]:
 
     One more round comes first and does not count: it warms up the broker and the page cache.
     """
-    print(f"\n{row.title}, {row.job.count:,} {'records' if row.rate else 'times'}", flush=True)
-    lines = [Line(contender) for contender in row.contenders]
-    for line in lines:
-        if not line.contender.available():
-            line.remark = "missing: not installed"
+    lines = _lines(row)
     for number in range(rounds + 1):
         running_lines = [line for line in (lines if number % 2 else reversed(lines)) if not line.remark]
         for line in running_lines:
@@ -61,6 +68,32 @@ def compare(row: Row, topics: Topics, rounds: int, limit: float) -> list[Line]:
             print(f"  {line.contender.name}: {shown(row, figure)}{'' if number else ' (does not count)'}", flush=True)
             if number:
                 line.figures.append(figure)
+    return lines
+
+
+def compare_together(row: Row, rounds: int, limit: float) -> list[Line]:
+    """The same in one process."""
+    lines = _lines(row)
+    present = [line for line in lines if not line.remark]
+    try:
+        found = measure_together([line.contender for line in present], row.job, rounds + 1, limit)
+    except Failure as failure:
+        for line in present:
+            line.remark, line.failed = str(failure), True
+        print(f"  {failure}", flush=True)
+        return lines
+    for line, (_, *samples) in zip(present, found, strict=True):
+        line.figures += map(row.figure, samples)
+        print(f"  {line.contender.name}: {shown(row, *line.figures)}", flush=True)
+    return lines
+
+
+def _lines(row: Row) -> list[Line]:
+    print(f"\n{row.title}, {row.job.count:,} {'records' if row.rate and not row.together else 'times'}", flush=True)
+    lines = [Line(contender) for contender in row.contenders]
+    for line in lines:
+        if not line.contender.available():
+            line.remark = "missing: not installed"
     return lines
 
 

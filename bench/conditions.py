@@ -16,7 +16,7 @@ from bench.cluster import BROKER, PARTITIONS
 
 __all__ = ["conditions"]
 
-PACKAGES = ["kafkawire", "confluent-kafka", "kafka-python", "aiokafka", "pyspark", "pyarrow", "numpy", "crc32c"]
+PACKAGES = ["kafkawire", "confluent-kafka", "kafka-python", "aiokafka", "kio", "pyspark", "pyarrow", "numpy", "crc32c"]
 
 
 def conditions(bootstrap: str | None) -> dict[str, str]:

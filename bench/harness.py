@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import signal
@@ -28,6 +29,8 @@ __all__ = [
     "Topic",
     "keys_of",
     "measure",
+    "measure_together",
+    "processor_time",
     "values_of",
 ]
 
@@ -53,6 +56,15 @@ class Job:
     bootstrap: str = ""
     topic: str = ""
     partitions: int = 0
+    """Of the topic, or in a message."""
+    message: str = ""
+    """A request or response class, as Kafka calls it; `version` is its version."""
+    version: int = 0
+    encode: bool = False
+    """Whether to encode (or compress), else to decode."""
+    shape: str = ""
+    """What the records of a batch have beside values."""
+    codec: str = ""
 
 
 class Sample(NamedTuple):
@@ -109,6 +121,8 @@ class Row:
     job: Job
     contenders: Sequence[Contender]
     topic: Topic = Topic.NONE
+    together: bool = False
+    """Whether its contenders share a process: where microseconds are compared and nothing is left behind by a run."""
     rate: bool = True
     """Whether the figure is records per second (more is better), else seconds per repetition (less is better)."""
 
@@ -169,10 +183,31 @@ class Stopwatch:
         return time.perf_counter() - self._start
 
 
+def processor_time(call: Callable[[], object], times: int) -> float:
+    """The seconds that calling something takes, without those that other programs take meanwhile.
+
+    What was there before is kept from the garbage collector, or some of the contenders that share a process would now and
+    then have to pay for a visit to the modules of all.
+    """
+    gc.collect()
+    gc.freeze()
+    start = time.process_time()
+    for _ in range(times):
+        call()
+    return time.process_time() - start
+
+
 def measure(contender: Contender, job: Job, limit: float) -> Sample:
     """Run a contender in a process of its own. Raises Failure, also when it takes more than `limit` seconds."""
-    target = f"{contender.run.__module__}:{contender.run.__qualname__}"
-    command = [sys.executable, "-m", "bench.child", target, json.dumps(asdict(contender.part_of(job)))]
+    return measure_together([contender], job, 1, limit)[0][0]
+
+
+def measure_together(contenders: Sequence[Contender], job: Job, rounds: int, limit: float) -> list[list[Sample]]:
+    """Run contenders by turns in one process; for each of them a sample of every round. Raises Failure as `measure` does."""
+    runs = [
+        (f"{contender.run.__module__}:{contender.run.__qualname__}", asdict(contender.part_of(job))) for contender in contenders
+    ]
+    command = [sys.executable, "-m", "bench.child", json.dumps(runs), str(rounds)]
     # A session of its own, so that whatever it has started (Spark's JVM and workers) ends with it.
     process = subprocess.Popen(
         command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -186,7 +221,7 @@ def measure(contender: Contender, job: Job, limit: float) -> Sample:
     if process.returncode != 0:
         print(errors, file=sys.stderr)
         raise Failure(f"failed: {output.splitlines()[-1] if output else process.returncode}")
-    return Sample(*json.loads(output.splitlines()[-1]))
+    return [[Sample(*sample) for sample in samples] for samples in json.loads(output.splitlines()[-1])]
 
 
 def _end_session(process: subprocess.Popen[str]) -> None:

@@ -1,11 +1,11 @@
-"""What a program waits for before its first record: the import of a client, the start of a mock cluster."""
+"""What a program waits for before its first record: the import of a client."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 
-from bench.harness import Contender, Job, Row, Sample, Stopwatch
+from bench.harness import Contender, Job, Row, Sample
 
 __all__ = ["ROWS"]
 
@@ -28,14 +28,6 @@ def import_aiokafka(job: Job) -> Sample:
     return _imports("aiokafka", job)
 
 
-def mock_cluster(job: Job) -> Sample:
-    from mockbroker import MockCluster
-
-    watch = Stopwatch()
-    with MockCluster(3):
-        return Sample(job.count, watch.read())
-
-
 def _imports(module: str, job: Job) -> Sample:
     """Each in a process of its own, since this one has imported much of the standard library."""
     command = [sys.executable, "-c", TIMED_IMPORT.format(module)]
@@ -54,8 +46,5 @@ ROWS = [
             Contender("aiokafka", import_aiokafka, "aiokafka"),
         ],
         rate=False,
-    ),
-    Row(
-        "mock", "start of MockCluster(3)", Job(1), [Contender("mockbroker", mock_cluster, "mockbroker", aim=0.050)], rate=False
     ),
 ]

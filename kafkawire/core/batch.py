@@ -24,7 +24,7 @@ DeliveryCallback = Callable[["RecordMetadata | None", "KafkaError | None"], Any]
 """Called with (metadata, None) for a record that was written, (None, error) for one that was not."""
 
 NO_SEQUENCE = -1
-ROWS_PER_RUN = 16
+ROWS_PER_RUN = 500
 """From so many records with the same time on, it pays to encode them together."""
 
 
@@ -213,7 +213,9 @@ class Batch:
 
     def _encoded(self) -> list[Buffer]:
         if len(self.stamps) > self.count // ROWS_PER_RUN:
-            stamps = [timestamp for start, end, timestamp in self._runs() for _ in range(start, end)]
+            stamps: list[int] = []
+            for start, end, timestamp in self._runs():
+                stamps += [timestamp] * (end - start)
             return encode_columns(self.values, self.keys, stamps, self.headers, base_timestamp=self.base_timestamp)
         parts: list[Buffer] = []
         for start, end, timestamp in self._runs():

@@ -50,6 +50,28 @@ def test_columns_are_the_same_as_records(rows, first, chosen):
     assert b"".join(parts) == b"".join(expected)
 
 
+@given(st.integers(9, 200), st.integers(0, 3), st.randoms(use_true_random=False))
+def test_columns_of_much_the_same_records_are_the_same_as_records(count, header_count, random):
+    def pick(*choices):
+        return random.choices(choices, k=count)
+
+    values, keys = pick(b"", b"v" * 70, b"v" * 100), pick(None, b"", b"key")
+    times = pick(0, 1, 100)
+    headers = [
+        [(random.choice(["a", "bcd"]), random.choice([None, b"", b"x" * 80])) for _ in range(header_count)]
+        for _ in range(count)
+    ]
+    parts = encode_columns(values, keys, [1000 + time for time in times], headers, base_timestamp=1000)
+    rows = zip(times, keys, values, headers, strict=True)
+    assert b"".join(parts) == b"".join(encode_record(row, *record) for row, record in enumerate(rows))
+
+
+def test_columns_of_unlike_headers_are_the_same_as_records():
+    headers = [*[[("a", b"1")]] * 10, None, (), [("a", b"1"), ("b", None)]]
+    parts = encode_columns([b"v"] * len(headers), headers=headers, base_timestamp=0)
+    assert b"".join(parts) == b"".join(encode_record(row, 0, None, b"v", header) for row, header in enumerate(headers))
+
+
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_columns_take_any_bytes(kind):
     values = [b"one", b"three", b"two"]

@@ -1,9 +1,9 @@
 """Compiles declarations: one straight-line decode and one encode function per (message, version), on first use.
 
 Version tests are gone from what is generated; runs of fixed-width fields, with the length of what follows them, are one
-`struct` call; arrays of fixed-width elements share that call with the fields behind them; nested structs are inlined; and
-tagged fields cost one comparison while there are none. To read what was generated for a version:
-`print(codegen.decoder_source(MetadataResponse, 12))`.
+`struct` call; arrays of fixed-width elements share that call with the fields behind them, and arrays of structs with nothing
+but such fields are read by one; nested structs are inlined; and tagged fields cost one comparison while there are none. To
+read what was generated for a version: `print(codegen.decoder_source(MetadataResponse, 12))`.
 """
 
 from __future__ import annotations

@@ -104,6 +104,12 @@ class Builder:
         """The tagged fields of this version."""
         return [f for f in cls.fields if f.tag is not None and self.has(f)]
 
+    def is_fixed(self, cls: type[Struct]) -> bool:
+        """Whether this version has only fixed-width fields in the struct, so that each takes the same number of bytes."""
+        fields = [f for f in cls.fields if self.has(f)]
+        plain = all(isinstance(f.element, Wire) and f.element.code and not f.array for f in fields)
+        return bool(fields) and plain and not self.flexible
+
     def has_records(self, cls: type[Struct]) -> bool:
         """Whether there is a records field somewhere in the struct."""
         return any(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from struct import Struct as Packer
 from struct import calcsize
 from typing import TYPE_CHECKING
 
@@ -42,28 +43,30 @@ class DecoderBuilder(Builder):
         targets = [target for _, target in self.run]
         step = str(calcsize(">" + self.format()))
         if self.array is not None:
-            element, target, count = self.array
-            targets.insert(0, f"*{target}")
-            step = f"{count} * {element.size}" + (f" + {step}" if self.run else "")
+            targets.insert(0, f"*{self.array[1]}")
         self.add(
             f"{', '.join(targets)}{',' if len(targets) == 1 else ''} = {self.packer('unpack_from')}(data, pos)",
-            f"pos += {step}",
+            f"pos += {step}" if self.array is None else f"pos = end + {step}" if self.run else "pos = end",
         )
         self.run, self.array = [], None
 
     def struct(self, cls: type[Struct], var: str) -> None:
         """Read a struct into a new object `var`."""
         self.add(f"{var} = new({self.class_constant(cls)})")
-        if not self.flexible:
-            self.add(f"{var}.unknown_tags = None")
-        for f in cls.fields:
-            if not self.has(f) or f.tag is not None:
-                self.add(f"{var}.{f.name} = {self.default(f)}")
+        self.defaults(cls, var)
         for f in cls.fields:
             if self.has(f) and f.tag is None:
                 self.field(f, f"{var}.{f.name}")
         if self.flexible:
             self.tags(cls, var)
+
+    def defaults(self, cls: type[Struct], var: str) -> None:
+        """Set what is not sent, or not always."""
+        if not self.flexible:
+            self.add(f"{var}.unknown_tags = None")
+        for f in cls.fields:
+            if not self.has(f) or f.tag is not None:
+                self.add(f"{var}.{f.name} = {self.default(f)}")
 
     def default(self, field: Field) -> str:
         """An expression for the default."""
@@ -110,10 +113,8 @@ class DecoderBuilder(Builder):
 
     def sized(self, field: Field, kind: Wire, target: str, off: int) -> None:
         """Read `n - off` bytes of string, bytes or records."""
-        limit = f"size - pos + {off}" if off else "size - pos"
-        with self.block(f"if not {off} <= n <= {limit}:"):
-            self.add(f"raise length_fault({field.name!r}, n - {off}, size - pos)")
         self.add(f"end = pos + n - {off}" if off else "end = pos + n")
+        self.check(field, "pos <= end <= size", off)
         if kind is wire.STRING:
             self.add(f"{target} = str(data[pos:end], 'utf-8')")
         elif kind is wire.RECORDS:
@@ -131,32 +132,50 @@ class DecoderBuilder(Builder):
                 self.add(f"{target} = None")
             self.add("else:")
             self.indent += 1
-        smallest = self.smallest(field)
-        with self.block(f"if not {off} <= n <= (size - pos) // {smallest}{f' + {off}' if off else ''}:"):
-            self.add(f"raise length_fault({field.name!r}, n - {off}, size - pos)")
         if isinstance(field.element, Wire) and field.element.code:
             count = self.fresh("n")
-            self.add(f"{count} = n - {off}" if off else f"{count} = n")
+            self.add(f"{count} = n - {off}" if off else f"{count} = n", f"end = pos + {count} * {field.element.size}")
+            self.check(field, "pos <= end <= size", off)
             self.array = (field.element, target, count)
         else:
-            self.loop(field, target, f"n - {off}" if off else "n")
+            self.elements(field, target, off)
         if nullable:
             self.flush()
             self.indent -= 1
 
-    def loop(self, field: Field, target: str, count: str) -> None:
-        """Read `count` elements of variable size."""
-        items = self.fresh("items")
+    def check(self, field: Field, valid: str, off: int) -> None:
+        """Raise for the length in `n` unless `valid`."""
+        with self.block(f"if not {valid}:"):
+            self.add(f"raise length_fault({field.name!r}, {f'n - {off}' if off else 'n'}, size - pos)")
+
+    def elements(self, field: Field, target: str, off: int) -> None:
+        """Read `n - off` elements that are structs or have a length of their own."""
+        items, element = self.fresh("items"), self.fresh("o")
         self.add(f"{items} = {target} = []")
-        with self.block(f"for _ in range({count}):"):
-            if isinstance(field.element, type):
-                element = self.fresh("o")
-                self.struct(field.element, element)
-                self.flush()
+        with self.block(f"if n != {off}:" if off else "if n:"):
+            self.check(field, f"{off} <= n <= (size - pos) // {self.smallest(field)}{f' + {off}' if off else ''}", off)
+            if isinstance(field.element, type) and self.is_fixed(field.element):
+                self.fixed_structs(field.element, items, element)
+                return
+            with self.block(f"for _ in range(n - {off}):" if off else "for _ in range(n):"):
+                if isinstance(field.element, type):
+                    self.struct(field.element, element)
+                    self.flush()
+                else:
+                    self.value(field, field.element, element, nullable=False)
                 self.add(f"{items}.append({element})")
-            else:
-                self.value(field, field.element, "element", nullable=False)
-                self.add(f"{items}.append(element)")
+
+    def fixed_structs(self, cls: type[Struct], items: str, var: str) -> None:
+        """Read `n` structs of fixed-width fields: one `struct` call goes over the values of all of them."""
+        fields = [(f.name, f.element.code) for f in cls.fields if self.has(f) and isinstance(f.element, Wire)]
+        code = "".join(code for _, code in fields)
+        unpack = self.constant(f"iter_unpack_{code}".replace("?", "t"), Packer(">" + code).iter_unpack)
+        self.add(f"end = pos + n * {calcsize('>' + code)}")
+        with self.block(f"for values in {unpack}(data[pos:end]):"):
+            self.add(f"{var} = new({self.class_constant(cls)})")
+            self.defaults(cls, var)
+            self.add(f"{', '.join(f'{var}.{name}' for name, _ in fields)}, = values", f"{items}.append({var})")
+        self.add("pos = end")
 
     def struct_field(self, field: Field, cls: type[Struct], target: str) -> None:
         """Read a struct, behind a byte if it is nullable: an int8, -1 or 1 (KIP-893, trap 20), in a tagged field 0 or 1."""

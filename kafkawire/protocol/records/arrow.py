@@ -146,7 +146,7 @@ def _timestamp_types(columns: RecordColumns, timestamp: pa.Array) -> pa.Array:
 def _headers(columns: RecordColumns) -> pa.Array:
     if not columns.has_headers:
         return pa.nulls(columns.count, pa.list_(_HEADER))
-    rows = [columns.headers(row) for row in range(columns.count)]
+    rows = columns.all_headers()
     flat: Sequence[Header] = [header for row in rows for header in row]
     structs = pa.StructArray.from_arrays(
         [pa.array([name for name, _ in flat], pa.string()), pa.array([value for _, value in flat], pa.binary())],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from kafkawire.errors import CorruptRecordsError
@@ -12,8 +12,8 @@ from kafkawire.protocol.compression import Codec, decompress
 from kafkawire.protocol.records.batches import RecordBatch
 from kafkawire.protocol.records.columns import RecordColumns, Run, SharedBytes
 from kafkawire.protocol.records.layout import BATCH_OVERHEAD
-from kafkawire.protocol.records.legacy import Row, read_rows, wrapped_set
-from kafkawire.protocol.records.varints import INT64_BYTES, read_varint
+from kafkawire.protocol.records.legacy import read_rows, wrapped_set
+from kafkawire.protocol.records.varints import HIGH_BITS, INT64_BYTES, LOW_BITS, ZIGZAG, read_varint
 from kafkawire.protocol.wire import Buffer
 
 __all__ = ["DEFAULT_LIMIT", "Span", "decode_columns"]
@@ -24,6 +24,8 @@ _WORTH_NUMPY = 40
 """Below this many records the plain loop is faster."""
 _NULL = 0x01
 """The length -1 as a varint."""
+_COLUMNS = 8
+"""Of a record: those of `legacy.Row`."""
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
 
 
@@ -88,22 +90,26 @@ def _decode_plainly(data: Buffer, spans: Sequence[Span]) -> RecordColumns:
     """One loop over all records, of any format."""
     shared = SharedBytes(data)
     text = shared.as_bytes()
-    rows: list[Row] = []
+    fields: list[int] = []
+    """The columns of the first record, then those of the second, ..."""
     runs: list[Run] = []
+    has_headers = False
     for span in spans:
         batch = span.batch
-        add_run(runs, len(rows), batch)
+        add_run(runs, len(fields) // _COLUMNS, batch)
         try:
-            rows += read_rows(batch, text, span.start, span.end) if batch.magic < 2 else _read_v2(span, text)
+            if batch.magic < 2:
+                fields += chain.from_iterable(read_rows(batch, text, span.start, span.end))
+            else:
+                has_headers |= _read_v2(span, text, fields)
         except IndexError:
             raise CorruptRecordsError(f"the last record of the batch at offset {batch.base_offset} is cut short") from None
-    columns: list[list[int]] = list(map(list, zip(*rows, strict=True))) or [[] for _ in range(8)]
-    offsets, timestamps, *_, header_starts, header_ends = columns
-    if rows and not (
+    columns = [fields[at::_COLUMNS] for at in range(_COLUMNS)]
+    offsets, timestamps, *_ = columns
+    if offsets and not (
         0 <= min(offsets) <= max(offsets) <= _MAX_INT64 and _MIN_INT64 <= min(timestamps) <= max(timestamps) <= _MAX_INT64
     ):
         raise CorruptRecordsError(f"an offset or timestamp after offset {spans[0].batch.base_offset} is out of range")
-    has_headers = any(end - start > 1 for start, end in zip(header_starts, header_ends, strict=True))
     return RecordColumns(shared, runs, has_headers, *columns)
 
 
@@ -113,48 +119,59 @@ def add_run(runs: list[Run], row: int, batch: RecordBatch) -> None:
         runs.append(Run(row, batch.timestamp_type, batch.leader_epoch))
 
 
-def _read_v2(span: Span, data: bytes) -> list[Row]:  # noqa: PLR0912, PLR0915 - see its docstring
-    """The rows of a record batch v2. The common forms of each varint are read in place: a call costs as much as the rest."""
+def _read_v2(span: Span, data: bytes, fields: list[int]) -> bool:  # noqa: C901, PLR0912, PLR0915 - see its docstring
+    """Add the fields of a record batch v2; whether there are headers.
+
+    The common forms of each varint are read in place: a call costs as much as the rest.
+    """
     batch = span.batch
     base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
-    rows: list[Row] = []
-    append = rows.append
-    at = span.start
-    broker_time = batch.timestamp_type == 1
+    first, at = len(fields), span.start
+    zigzag, low_bits, high_bits = ZIGZAG, LOW_BITS, HIGH_BITS
+    has_headers = False
     for _ in range(batch.count):
-        if (byte := data[at]) < 0x80:
-            at += 1
-            end = at + ((byte >> 1) ^ -(byte & 1))
-        elif (high := data[at + 1]) < 0x80 and not byte & 1:
+        if (low := low_bits[data[at]]) is not None and (high := high_bits[data[at + 1]]) is not None:
+            end = at + 2 + low + high
+            at += 3  # with the attributes, which are unused
+        elif (number := zigzag[data[at]]) is not None:
+            end = at + 1 + number
             at += 2
-            end = at + (byte >> 1 & 0x3F | high << 6)
         else:
             size, at = read_varint(data, at)
             end = at + size
-        at += 1  # the attributes, which are unused
-        if (byte := data[at]) < 0x80:
-            timestamp = base_timestamp + ((byte >> 1) ^ -(byte & 1))
+            at += 1
+        if (number := zigzag[data[at]]) is not None:
+            timestamp = base_timestamp + number
             at += 1
         else:
             delta, at = read_varint(data, at, INT64_BYTES)
             timestamp = base_timestamp + delta
-        if (high := data[at + 1]) < 0x80 <= (byte := data[at]) and not byte & 1:
-            offset = base_offset + (byte >> 1 & 0x3F | high << 6)
+        if (low := low_bits[data[at]]) is not None and (high := high_bits[data[at + 1]]) is not None:
+            offset = base_offset + low + high
             at += 2
+        elif (number := zigzag[data[at]]) is not None:
+            offset = base_offset + number
+            at += 1
         else:
             delta, at = read_varint(data, at)
             offset = base_offset + delta
         if data[at] == _NULL:
             at += 1
             key, key_end = at, -1
+        elif (number := zigzag[data[at]]) is not None and number >= 0:
+            key = at + 1
+            at = key_end = key + number
         else:
             size, key = read_varint(data, at)
             if size < 0:
                 raise _corrupt(batch, offset)
             at = key_end = key + size
-        if (high := data[at + 1]) < 0x80 <= (byte := data[at]) and not byte & 1:
+        if (low := low_bits[data[at]]) is not None and (high := high_bits[data[at + 1]]) is not None:
             value = at + 2
-            at = value_end = value + (byte >> 1 & 0x3F | high << 6)
+            at = value_end = value + low + high
+        elif (number := zigzag[data[at]]) is not None and number >= 0:
+            value = at + 1
+            at = value_end = value + number
         else:
             size, value = read_varint(data, at)
             if size >= 0:
@@ -163,13 +180,19 @@ def _read_v2(span: Span, data: bytes) -> list[Row]:  # noqa: PLR0912, PLR0915 - 
                 at, value_end = value, -1
             else:
                 raise _corrupt(batch, offset)
-        if (data[at] & 1 or at >= end) if data[at] else at + 1 != end:
+        if byte := data[at]:
+            has_headers = True
+            if byte & 1 or at >= end:
+                raise _corrupt(batch, offset)
+        elif at + 1 != end:
             raise _corrupt(batch, offset)
-        append((offset, batch.max_timestamp if broker_time else timestamp, key, key_end, value, value_end, at, end))
+        fields += (offset, timestamp, key, key_end, value, value_end, at, end)
         at = end
     if at != span.end:
         raise CorruptRecordsError(f"the {batch.count} records of the batch at offset {base_offset} do not fill it")
-    return rows
+    if batch.timestamp_type == 1:  # the broker's time
+        fields[first + 1 :: _COLUMNS] = [batch.max_timestamp] * batch.count
+    return has_headers
 
 
 def _corrupt(batch: RecordBatch, offset: int) -> CorruptRecordsError:

@@ -22,6 +22,9 @@ _FEW = 32
 _WORTH_COPYING = 512
 """Bytes per record below which a copy of the buffer costs less than indexing a memoryview once or twice per record."""
 
+_STEPS = [1 + (byte >> 1) if byte < 0x80 else 2 + ((byte & 0x7F) >> 1) for byte in range(0x100)]
+"""By the first byte of a record, whose length is in one byte or two: what that byte says of how far away the next record is."""
+
 
 def decode(data: Buffer, spans: Sequence[Span]) -> RecordColumns:
     """The columns of record batches v2."""
@@ -138,15 +141,14 @@ class _Walk:
         return found, at + found * step
 
     def _one_by_one(self, at: int, count: int) -> int:
-        data = self._data
+        data, steps = self._data, _STEPS
         append = self._loose.append
         for _ in range(count):
             append(at)
-            byte = data[at]
-            if byte < 0x80:
-                at += 1 + (byte >> 1)
+            if (byte := data[at]) < 0x80:
+                at += steps[byte]
             elif (high := data[at + 1]) < 0x80:
-                at += 2 + ((byte & 0x7F | high << 7) >> 1)
+                at += steps[byte] + (high << 6)
             else:
                 length, at = read_varint(data, at)
                 at += length

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
+from itertools import chain
 from operator import add
+from typing import Any
 
 from kafkawire.errors import EncodeError
 from kafkawire.message import Header
@@ -30,16 +32,16 @@ _ATTRIBUTES = b"\0"
 """Of a record: unused (trap 39)."""
 _NO_HEADERS = VARINTS[0]
 
-_Column = bytes | Sequence[Buffer]
-"""A piece of every record: the same for all, or one each."""
 _USUAL = 1 << 14
 """Records that most batches have at most: the varints of their offset deltas are kept in a list."""
-_Lengths = int | list[int]
-"""In bytes: the same for all, or one each."""
+_FEW = 8
+"""Up to so many records it is faster to write them one by one."""
+_WORTH_JOINING = 8
+"""Records for each different piece of theirs, from which on it pays to join the pieces to what is before them."""
 
 
 def encode_record(
-    offset_delta: int, timestamp_delta: int, key: bytes | None, value: bytes | None, headers: Iterable[Header] | None = None
+    offset_delta: int, timestamp_delta: int, key: Buffer | None, value: Buffer | None, headers: Iterable[Header] | None = None
 ) -> bytes:
     """One record with its length.
 
@@ -70,19 +72,24 @@ def encode_columns(
     The parts are not one a record: only their concatenation counts, as `seal_batch` makes it.
     """
     count = len(values)
+    same = base_timestamp if timestamps is None else timestamps
+    stamps = [same] * count if isinstance(same, int) else same
+    if count <= _FEW:
+        rows = zip(values, keys or [None] * count, stamps, headers or [None] * count, strict=True)
+        return [
+            encode_record(delta, timestamp - base_timestamp, key, value, header)
+            for delta, (value, key, timestamp, header) in enumerate(rows, first_delta)
+        ]
     parts: list[Buffer] = []
     start = 0
-    same = base_timestamp if timestamps is None else timestamps
     for end in _width_bounds(first_delta, count):
-        rows = slice(start, end)
         parts += _encode_rows(
             _offset_deltas(first_delta + start, first_delta + end),
-            _ATTRIBUTES + VARINTS[same - base_timestamp]
-            if isinstance(same, int)
-            else [_ATTRIBUTES + VARINTS[t - base_timestamp] for t in same[rows]],
-            _NULL if keys is None else keys[rows],
-            values[rows],
-            _NO_HEADERS if headers is None else [_encode_headers(h) if h else _NO_HEADERS for h in headers[rows]],
+            stamps[start:end],
+            base_timestamp,
+            keys and keys[start:end],
+            values[start:end],
+            headers and headers[start:end],
         )
         start = end
     return parts
@@ -107,81 +114,159 @@ def _usual_deltas() -> list[bytes]:
 
 def _encode_rows(
     deltas: Sequence[bytes],
-    stamps: _Column,
-    keys: bytes | Sequence[Buffer | None],
+    timestamps: Sequence[int],
+    base_timestamp: int,
+    keys: Sequence[Buffer | None] | None,
     values: Sequence[Buffer | None],
-    tails: _Column,
+    headers: Sequence[Iterable[Header] | None] | None,
 ) -> list[Buffer]:
     """The records of rows whose offset deltas take the same number of bytes.
 
     Python touches no record on its own: each piece of all records is one column, and the columns are interleaved. With numpy
     it is slower: that lets go of the GIL at every copy, and a sender beside a busy thread waits up to 5 ms to get it back.
     """
-    columns: list[_Column] = [stamps, deltas]
-    lengths: list[_Lengths] = [_lengths(stamps), len(deltas[0])]
-    for column in (keys, values):
-        sizes, contents, taken = _sized(column)
-        columns += (sizes, contents)
-        lengths.append(taken)
-    columns.append(tails)
-    lengths.append(_lengths(tails))
-    return _interleave([_varints(_sum(lengths)), *columns], len(deltas))
-
-
-def _interleave(columns: Sequence[_Column], count: int) -> list[Buffer]:
-    merged = _merge_constants(columns)
-    parts: list[Buffer] = [b""] * (count * len(merged))
-    for at, column in enumerate(merged):
-        parts[at :: len(merged)] = [column] * count if isinstance(column, bytes) else column
+    stamps = {time: _ATTRIBUTES + VARINTS[time - base_timestamp] for time in _different(timestamps)}
+    body = _Columns()
+    body.grow(timestamps, {time: len(stamp) for time, stamp in stamps.items()})
+    body.column(deltas)
+    body.common += len(deltas[0])
+    if keys is None:
+        body.constant(_NULL)
+    else:
+        body.sized(keys)
+    body.sized(values)
+    if headers is None:
+        body.constant(_NO_HEADERS)
+    else:
+        _add_headers(body, headers)
+    # What all records end with goes before the length of the next one: a piece less for each record.
+    tail = body.before
+    head = _Columns()
+    head.before = tail
+    codes, lengths = body.lengths()
+    head.coded(codes, {code: VARINTS[length] for code, length in lengths.items()})
+    head.coded(timestamps, stamps)
+    parts = _interleave([*head.columns, head.before, *body.columns], len(deltas))
+    parts[0] = bytes(parts[0])[len(tail) :]
+    parts.append(tail)
     return parts
 
 
-def _merge_constants(columns: Sequence[_Column]) -> list[_Column]:
-    """The same with fewer columns, where neighbours are the same in all records."""
-    merged: list[_Column] = []
-    for column in columns:
-        if merged and isinstance(column, bytes) and isinstance(merged[-1], bytes):
-            merged[-1] += column
-        else:
-            merged.append(column)
-    return merged
+def _add_headers(body: _Columns, headers: Sequence[Iterable[Header] | None]) -> None:
+    """Names and contents are columns as well, where all records have the same number of headers.
+
+    One that is no pair shifts the others, and brings text to where only bytes go.
+    """
+    count = _common_length(headers)
+    flat: list[Any] = [] if count is None else list(chain.from_iterable(chain.from_iterable(headers)))  # type: ignore[arg-type]
+    if count is None or len(flat) != 2 * count * len(headers):
+        tails = [_encode_headers(row or ()) for row in headers]
+        body.column(tails)
+        body.grow(tails, {tail: len(tail) for tail in tails})
+        return
+    body.constant(VARINTS[count])
+    for at in range(0, 2 * count, 2):
+        names = flat[at :: 2 * count]
+        encoded = {name: _header_name(name) for name in _different(names)}
+        body.coded(names, encoded)
+        body.grow(names, {name: len(piece) for name, piece in encoded.items()})
+        body.sized(flat[at + 1 :: 2 * count])
 
 
-def _sized(column: bytes | Sequence[Buffer | None]) -> tuple[_Column, _Column, _Lengths]:
-    """Keys or values: their lengths as they are written, themselves, and how many bytes both take."""
-    if isinstance(column, bytes):
-        return column, b"", len(column)
+def _common_length(items: Sequence[Any]) -> int | None:
+    """How long all of them are, None if they differ or one has no length."""
     try:
-        lengths = list(map(len, column))  # type: ignore[arg-type]
+        length, *others = _different(list(map(len, items)))
     except TypeError:
-        sizes = [_NULL if item is None else VARINTS[len(item)] for item in column]
-        contents: list[Buffer] = [b"" if item is None else item for item in column]
-        return sizes, contents, [len(size) + len(content) for size, content in zip(sizes, contents, strict=True)]
-    if lengths.count(lengths[0]) == len(lengths):
-        size = VARINTS[lengths[0]]
-        return size, column, len(size) + lengths[0]  # type: ignore[return-value]
-    taken = {length: len(VARINTS[length]) + length for length in set(lengths)}
-    return _varints(lengths), column, list(map(taken.__getitem__, lengths))  # type: ignore[return-value]
+        return None
+    return None if others else length
 
 
-def _lengths(column: _Column) -> _Lengths:
-    return len(column) if isinstance(column, bytes) else list(map(len, column))
+def _different(codes: Sequence[Any]) -> set[Any]:
+    """Without making a set where all are the same, which is common."""
+    first = codes[0]
+    return {first} if first == codes[-1] and codes.count(first) == len(codes) else set(codes)
 
 
-def _sum(lengths: Iterable[_Lengths]) -> _Lengths:
-    """The length of every record, given those of its pieces."""
-    common = 0
-    varying: list[int] = []
-    for piece in lengths:
-        if isinstance(piece, int):
-            common += piece
+class _Columns:
+    """The pieces of records, a column for each: as many pieces as there are records, or one that all of them have."""
+
+    __slots__ = ("_varying", "before", "columns", "common")
+
+    def __init__(self) -> None:
+        self.columns: list[bytes | Sequence[Buffer]] = []
+        self.before = b""
+        """What all records have before the next column."""
+        self.common = 0
+        """Bytes that every record takes."""
+        self._varying: list[tuple[Sequence[Any], dict[Any, int]]] = []
+        """What each takes besides: codes, one for each record, and the bytes for each different code."""
+
+    def lengths(self) -> tuple[Sequence[Any], dict[Any, int]]:
+        """Codes, one for each record, and the bytes that a record takes for each different code."""
+        if not self._varying:
+            return (None,), {None: self.common}
+        (codes, sizes), *others = self._varying
+        if not others:
+            return codes, {code: self.common + size for code, size in sizes.items()}
+        totals = list(map(sizes.__getitem__, codes))
+        for codes, sizes in others:
+            totals = list(map(add, totals, map(sizes.__getitem__, codes)))
+        return totals, {total: self.common + total for total in set(totals)}
+
+    def grow(self, codes: Sequence[Any], sizes: dict[Any, int]) -> None:
+        """Each record takes more bytes, as many as its code says."""
+        size, *others = set(sizes.values())
+        if others:
+            self._varying.append((codes, sizes))
         else:
-            varying = list(map(add, varying, piece)) if varying else piece
-    return list(map(common.__add__, varying)) if varying else common
+            self.common += size
+
+    def constant(self, piece: bytes) -> None:
+        """Something that all records have, and which they grow by."""
+        self.before += piece
+        self.common += len(piece)
+
+    def column(self, items: Sequence[Buffer]) -> None:
+        """Something else for each record."""
+        if self.before:
+            self.columns.append(self.before)
+            self.before = b""
+        self.columns.append(items)
+
+    def coded(self, codes: Sequence[Any], pieces: dict[Any, bytes]) -> None:
+        """The piece of its code for each record. It does not grow the records, as their length is such a piece too."""
+        if len(pieces) == 1:
+            self.before += pieces[codes[0]]
+            return
+        if self.before and len(pieces) * _WORTH_JOINING <= len(codes):
+            pieces = {code: self.before + piece for code, piece in pieces.items()}
+            self.before = b""
+        self.column(list(map(pieces.__getitem__, codes)))
+
+    def sized(self, items: Sequence[Buffer | None]) -> None:
+        """A key or value for each record, behind its length."""
+        try:
+            lengths = list(map(len, items))  # type: ignore[arg-type]
+        except TypeError:
+            lengths = [-1 if item is None else len(item) for item in items]
+            items = [b"" if item is None else item for item in items]
+        pieces = {length: VARINTS[length] for length in _different(lengths)}
+        self.coded(lengths, pieces)
+        sizes = {length: len(piece) + length for length, piece in pieces.items()}
+        if -1 in sizes:
+            sizes[-1] = len(_NULL)
+        self.grow(lengths, sizes)
+        if max(sizes) > 0:
+            self.column(items)  # type: ignore[arg-type]
 
 
-def _varints(numbers: _Lengths) -> _Column:
-    return VARINTS[numbers] if isinstance(numbers, int) else list(map(VARINTS.__getitem__, numbers))
+def _interleave(columns: Sequence[bytes | Sequence[Buffer]], count: int) -> list[Buffer]:
+    kept = [column for column in columns if len(column)]
+    parts: list[Buffer] = [b""] * (count * len(kept))
+    for at, column in enumerate(kept):
+        parts[at :: len(kept)] = [column] * count if isinstance(column, bytes) else column
+    return parts
 
 
 def _encode_headers(headers: Iterable[Header]) -> bytes:
@@ -189,11 +274,15 @@ def _encode_headers(headers: Iterable[Header]) -> bytes:
     parts: list[bytes] = []
     count = 0
     for name, value in headers:
-        encoded = name.encode()
-        parts += (VARINTS[len(encoded)], encoded)
+        parts.append(_header_name(name))
         parts += (_NULL,) if value is None else (VARINTS[len(value)], value)
         count += 1
     return b"".join((VARINTS[count], *parts))
+
+
+def _header_name(name: str) -> bytes:
+    encoded = name.encode()
+    return VARINTS[len(encoded)] + encoded
 
 
 def seal_batch(

@@ -7,11 +7,17 @@ from typing import Final
 from kafkawire.errors import CorruptRecordsError
 from kafkawire.protocol.wire import Buffer
 
-__all__ = ["INT32_BYTES", "INT64_BYTES", "VARINTS", "read_varint"]
+__all__ = ["HIGH_BITS", "INT32_BYTES", "INT64_BYTES", "LOW_BITS", "VARINTS", "ZIGZAG", "read_varint"]
 
 INT32_BYTES: Final = 5
 INT64_BYTES: Final = 10
 """The longest forms."""
+ZIGZAG: Final = [(byte >> 1) ^ -(byte & 1) if byte < 0x80 else None for byte in range(0x100)]
+"""By the only byte of a varint: the number; None for the first of several bytes."""
+LOW_BITS: Final = [(byte & 0x7F) >> 1 if byte >= 0x80 and not byte & 1 else None for byte in range(0x100)]
+"""By the first byte of several, if the number is not negative: its part of the number."""
+HIGH_BITS: Final = [byte << 6 if byte < 0x80 else None for byte in range(0x100)]
+"""By the second byte, if it is the last: its part of the number."""
 
 
 class _Varints(dict[int, bytes]):

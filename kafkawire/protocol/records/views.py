@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafkawire.message import Header, Message
 from kafkawire.protocol.accelerators import Accelerated
-from kafkawire.protocol.records.columns import IntColumn, RecordColumns
+from kafkawire.protocol.records.columns import IntColumn, RecordColumns, as_list
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,11 +25,11 @@ def messages(columns: RecordColumns, topic: str, partition: int) -> list[Message
     count = columns.count
     headers: Iterable[tuple[Header, ...]] = repeat(())
     if columns.has_headers:
-        headers = [columns.headers(row) for row in range(count)]
+        headers = columns.all_headers()
     fields = zip(
         repeat(topic, count),
         repeat(partition),
-        _as_list(columns.offsets),
+        as_list(columns.offsets),
         *_times(columns),
         _bytes(columns, columns.key_starts, columns.key_ends),
         _bytes(columns, columns.value_starts, columns.value_ends),
@@ -56,7 +56,7 @@ def values(columns: RecordColumns) -> list[bytes | None]:
 
 def _bytes(columns: RecordColumns, starts: IntColumn, ends: IntColumn) -> Iterable[bytes | None]:
     data = columns.as_bytes()
-    start_list, end_list = _as_list(starts), _as_list(ends)
+    start_list, end_list = as_list(starts), as_list(ends)
     nulls = end_list.count(-1)
     if nulls == 0:
         return [data[start:end] for start, end in zip(start_list, end_list, strict=True)]
@@ -67,7 +67,7 @@ def _bytes(columns: RecordColumns, starts: IntColumn, ends: IntColumn) -> Iterab
 
 def _times(columns: RecordColumns) -> tuple[Iterable[int | None], Iterable[int | None]]:
     """Timestamps and their types; both None where a record has none (traps 34, 49)."""
-    stamps = _as_list(columns.timestamps)
+    stamps = as_list(columns.timestamps)
     types: Iterable[int] = chain.from_iterable(repeat(run.timestamp_type, rows) for run, rows in columns.run_lengths())
     if -1 not in stamps:
         return stamps, types
@@ -75,10 +75,6 @@ def _times(columns: RecordColumns) -> tuple[Iterable[int | None], Iterable[int |
         [None if stamp == -1 else stamp for stamp in stamps],
         [None if stamp == -1 else kind for stamp, kind in zip(stamps, types, strict=True)],
     )
-
-
-def _as_list(column: IntColumn) -> list[int]:
-    return column if isinstance(column, list) else column.tolist()
 
 
 def arrow_schema(headers: bool = False) -> pa.Schema:
