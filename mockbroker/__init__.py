@@ -9,22 +9,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mockbroker.clock import MockClock
     from mockbroker.cluster import Cluster
     from mockbroker.connection import ServerConnection
-    from mockbroker.faults import Fault
+    from mockbroker.faults import Barrier, Fault
     from mockbroker.journal import Exchange, Journal
     from mockbroker.memory import MemoryServer
     from mockbroker.mock import MockBroker, MockCluster
 
-__all__ = ["Cluster", "Exchange", "Fault", "Journal", "MemoryServer", "MockBroker", "MockCluster", "ServerConnection"]
+__all__ = [
+    "Barrier",
+    "Cluster",
+    "Exchange",
+    "Fault",
+    "Journal",
+    "MemoryServer",
+    "MockBroker",
+    "MockClock",
+    "MockCluster",
+    "ServerConnection",
+]
 
 _HOMES = {
+    "Barrier": "faults",
     "Cluster": "cluster",
     "Exchange": "journal",
     "Fault": "faults",
     "Journal": "journal",
     "MemoryServer": "memory",
     "MockBroker": "mock",
+    "MockClock": "clock",
     "MockCluster": "mock",
     "ServerConnection": "connection",
 }

@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.schema import Response
+from mockbroker.timers import NEVER
 
 if TYPE_CHECKING:
     from kafkawire.protocol.frames import RequestHeader
-    from mockbroker.cluster import Broker, Cluster, Partition, Topic
+    from mockbroker.cluster import Broker, Cluster
+    from mockbroker.topics import Partition, Topic
 
-__all__ = ["CLOSE", "HANG", "NO_REPLY", "Answer", "Call", "Client", "InjectedError", "Silence", "Wait", "Waiter", "Watchers"]
+__all__ = [
+    "CLOSE",
+    "HANG",
+    "NO_REPLY",
+    "Answer",
+    "Call",
+    "Client",
+    "InjectedError",
+    "Parked",
+    "Silence",
+    "Wait",
+    "Waiter",
+    "Watchers",
+]
 
 
 class Silence(Enum):
@@ -51,6 +66,9 @@ class Watchers:
     def remove(self, waiter: Waiter) -> None:
         self._waiters.pop(waiter, None)
 
+    def __len__(self) -> int:
+        return len(self._waiters)
+
     def wake(self) -> None:
         """The thing has changed. Waiters stay until they take themselves off."""
         for waiter in self._waiters:
@@ -68,6 +86,28 @@ class Wait:
 
 Answer = Response | Silence | Wait
 
+T = TypeVar("T")
+
+
+class Parked(Generic[T]):
+    """What will be known later, or is known already: how a group answers (Kafka's CompletableFuture)."""
+
+    __slots__ = ("_done", "answer")
+
+    def __init__(self, answer: T | None = None) -> None:
+        self.answer = answer
+        self._done = Watchers()
+
+    def complete(self, answer: T) -> None:
+        self.answer = answer
+        self._done.wake()
+
+    def then(self, response: Callable[[T], Answer]) -> Answer:
+        """What to answer once it is known."""
+        if self.answer is not None:
+            return response(self.answer)
+        return Wait(NEVER, (self._done,), lambda _now: self.then(response))
+
 
 @dataclass(slots=True)
 class Client:
@@ -75,6 +115,8 @@ class Client:
 
     connection: int
     """Connections of a cluster are numbered in the order in which they were made."""
+    host: str = "127.0.0.1"
+    """The address that it connects from."""
     software_name: str = ""
     """As told in ApiVersions since version 3 (KIP-511)."""
     software_version: str = ""
@@ -103,7 +145,13 @@ class Call:
     broker: Broker
     client: Client
     header: RequestHeader
-    injected: InjectedError | None = None
+    all_injected: Sequence[InjectedError] = ()
+    """What faults want, one after the other."""
+
+    @property
+    def injected(self) -> InjectedError | None:
+        """The error for APIs that have room for one only."""
+        return self.all_injected[0] if self.all_injected else None
 
     @property
     def version(self) -> int:
@@ -111,15 +159,21 @@ class Call:
 
     def injected_error(self, topic: str, partition: int | None = None) -> ErrorCode | None:
         """The error that a fault wants for this topic or partition."""
-        if self.injected is not None and self.injected.covers(topic, partition):
-            return self.injected.error
-        return None
+        return next((injected.error for injected in self.all_injected if injected.covers(topic, partition)), None)
 
-    def led_partition(self, topic: Topic, index: int, leader_epoch: int = -1) -> Partition | ErrorCode:
+    def led_partition(
+        self, topic: Topic, index: int, leader_epoch: int = -1, *, or_followed: bool = False
+    ) -> Partition | ErrorCode:
         """As `Cluster.led_partition` for this broker, unless a fault wants an error."""
-        found = self.cluster.led_partition(self.broker, topic, index, leader_epoch)
+        found = self.cluster.led_partition(self.broker, topic, index, leader_epoch, or_followed=or_followed)
         error = self.injected_error(topic.name, index)
         return found if error is None or found is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION else error
+
+    def group_error(self, group_id: str) -> ErrorCode | None:
+        """Why this broker does not answer for a group: a fault wants an error, or another broker coordinates it."""
+        if self.injected is not None:
+            return self.injected.error
+        return None if self.cluster.coordinator(group_id) is self.broker else ErrorCode.NOT_COORDINATOR
 
     def controller_error(self) -> ErrorCode | None:
         """Before KRaft only the controller took admin requests; since then every broker forwards them."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import threading
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack
 
 from kafkawire.errors import KafkaError
 from mockbroker.mock import MockCluster
@@ -22,34 +23,72 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    try:
-        cluster = MockCluster(
-            options.brokers, topics=dict(options.topic), version=options.version, port=options.port, host=options.host
-        ).start()
-    except (KafkaError, ValueError, OSError) as error:
-        parser.error(str(error))
-    with closing(cluster):
-        print(f"bootstrap.servers={cluster.bootstrap}", flush=True)
+    with ExitStack() as running:
+        try:
+            printed = _start(options, running)
+        except (KafkaError, ValueError, OSError) as error:
+            parser.error(str(error))
+        print(printed, flush=True)
         stop.wait()
     return 0
+
+
+def _start(options: argparse.Namespace, running: ExitStack) -> str:
+    """Start what was asked for; what to tell about it, a line each."""
+    cluster = MockCluster(
+        options.brokers,
+        topics=dict(options.topic),
+        version=options.version,
+        port=options.port,
+        host=options.host,
+        clock="held" if options.hold_clock else "running",
+    )
+    for path in options.load:
+        cluster.load(path)
+    for fault in options.fault:
+        cluster.faults.make(fault)
+    running.enter_context(cluster)
+    if options.dump is not None:
+        running.callback(cluster.dump, options.dump)
+    printed = [f"bootstrap.servers={cluster.bootstrap}"]
+    if options.http is not None:
+        from mockbroker.control import ControlServer
+
+        control = running.enter_context(ControlServer(cluster, *options.http))
+        printed.append(f"control={control.url}")
+    return "\n".join(printed)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "mockbroker", description="A mock Kafka cluster in one process. Prints bootstrap.servers when it is ready."
     )
-    parser.add_argument("--brokers", type=int, default=3, metavar="N", help="how many brokers (3)")
-    parser.add_argument(
-        "--topic", type=_topic, action="append", default=[], metavar="NAME:PARTITIONS", help="create a topic; repeatable"
-    )
-    parser.add_argument("--version", default=LATEST, help=f"the Kafka version to imitate, from 0.8.2 on ({LATEST})")
-    parser.add_argument(
-        "--port", type=int, default=0, help="of the first broker, the others take the next ones; free ports without"
-    )
-    parser.add_argument("--host", default="127.0.0.1", help="the address to listen on and to advertise (127.0.0.1)")
+    add = parser.add_argument
+    add("--brokers", type=int, default=3, metavar="N", help="how many brokers (3)")
+    add("--topic", type=_topic, action="append", default=[], metavar="NAME:PARTITIONS", help="create a topic; repeatable")
+    add("--version", default=LATEST, help=f"the Kafka version to imitate, from 0.8.2 on ({LATEST})")
+    add("--port", type=int, default=0, help="of the first broker, the others take the next ones; free ports without")
+    add("--host", default="127.0.0.1", help="the address to listen on and to advertise (127.0.0.1)")
+    add("--load", action="append", default=[], metavar="FILE", help="create topics and records from JSON lines; repeatable")
+    add("--dump", metavar="FILE", help="write all topics and records as JSON lines at the end")
+    add("--fault", type=_json, action="append", default=[], metavar="JSON", help="make a fault, as POST /faults; repeatable")
+    add("--hold-clock", action="store_true", help="let time stand still: the control port moves it on")
+    add("--http", type=_address, metavar="[ADDRESS:]PORT", help="serve the control port (on 127.0.0.1); 0 for any free port")
     return parser
 
 
 def _topic(text: str) -> tuple[str, int]:
     name, _, partitions = text.partition(":")
     return name, int(partitions or 1)
+
+
+def _json(text: str) -> dict[str, object]:
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError(f"{text!r} is no JSON object")
+    return found
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return host.strip("[]") or "127.0.0.1", int(port)

@@ -5,82 +5,48 @@ Handlers and tests act on it through `Cluster`; whoever drives it passes the tim
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from kafkawire.errors import ErrorCode, broker_error
 from kafkawire.protocol.wire import ZERO_UUID
-from mockbroker.configs import BROKER_DEFAULTS, TOPIC_CONFIGS, check_topic_configs
+from mockbroker.config_values import check_topic_configs
+from mockbroker.configs import BrokerConfigs
 from mockbroker.faults import Faults
 from mockbroker.groups import Groups
+from mockbroker.internal_topics import INTERNAL_TOPICS, OFFSETS_TOPIC
+from mockbroker.java import string_hash
 from mockbroker.journal import Journal
-from mockbroker.log import PartitionLog
-from mockbroker.producers import ProducerStates
 from mockbroker.profiles import LATEST, profile
+from mockbroker.sessions import FetchSessions
+from mockbroker.timers import Timers
+from mockbroker.topics import NO_LEADER, Partition, Topic, check_replicas, check_topic_name, spread_replicas
 
-__all__ = ["NO_LEADER", "Broker", "Cluster", "Partition", "Topic"]
+__all__ = ["Broker", "Cluster"]
 
-NO_LEADER = -1
 _CLUSTER_ID = "bW9ja2Jyb2tlci1jbHVzdA"  # like Kafka's: 16 bytes in base64 without padding
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_OFFSETS_PARTITIONS = 50
 
 
 @dataclass(slots=True)
 class Broker:
-    """One broker: its id and the address that it advertises."""
+    """One broker: its id, the address that it advertises, and what it keeps of its clients."""
 
     id: int
+    sessions: FetchSessions
     host: str = "127.0.0.1"
     port: int = 0
     rack: str | None = None
     online: bool = True
 
 
-class Partition:
-    """One partition: its replicas, its leader and its log."""
-
-    __slots__ = ("index", "leader", "leader_epoch", "log", "producers", "replicas", "topic")
-
-    def __init__(self, topic: Topic, index: int, replicas: Sequence[int]) -> None:
-        self.topic = topic
-        self.index = index
-        self.replicas = list(replicas)
-        self.leader = NO_LEADER
-        self.leader_epoch = -1
-        self.log = PartitionLog()
-        self.producers = ProducerStates()
-
-    def elect(self, leader: int) -> None:
-        """Make a broker the leader, in a new epoch, and let waiting fetches see it."""
-        self.leader = leader
-        self.leader_epoch += 1
-        self.log.changed.wake()
-
-
-class Topic:
-    """One topic. `configs` holds what differs from the defaults."""
-
-    __slots__ = ("configs", "id", "name", "partitions")
-
-    def __init__(self, name: str, topic_id: bytes, configs: dict[str, str]) -> None:
-        self.name = name
-        self.id = topic_id
-        self.configs = configs
-        self.partitions: list[Partition] = []
-
-    def config(self, name: str) -> str:
-        """The value of a topic configuration, or its default."""
-        return self.configs.get(name, TOPIC_CONFIGS[name].default)
-
-
 class Cluster:
     """Brokers, topics, groups, faults and journal of one mock cluster.
 
     brokers: how many; ids count from 1. version: the Kafka version to imitate. config: broker configurations by Kafka's names.
-    wall_clock_offset: seconds to add to the `now` of the driver to get the time since the epoch (for LogAppendTime).
+    racks: of the brokers, in turn. wall_clock_offset: seconds to add to the `now` of the driver to get the time since the
+    epoch (for LogAppendTime).
     Refusals raise BrokerError with Kafka's code; an unknown version or no broker ValueError.
     """
 
@@ -90,20 +56,29 @@ class Cluster:
         *,
         version: str = LATEST,
         config: Mapping[str, str] | None = None,
+        racks: Sequence[str] = (),
         wall_clock_offset: float = 0.0,
     ) -> None:
         if brokers < 1:
             raise ValueError(f"a cluster of {brokers} brokers: there must be one at least")
         self.profile = profile(version)
         self.cluster_id = _CLUSTER_ID
-        self.config = {**BROKER_DEFAULTS, **(config or {})}
+        self.config = BrokerConfigs(config or {})
         self.wall_clock_offset = wall_clock_offset
-        self.brokers = {number: Broker(number) for number in range(1, brokers + 1)}
+        self._session_ids = count(1)
+        self.brokers: dict[int, Broker] = {}
+        self._racks = racks
+        for _ in range(brokers):
+            self.add_broker()
         self.topics: dict[str, Topic] = {}
-        self.groups = Groups()
+        self.timers = Timers()
+        """What the cluster does by itself. Drivers run them, and everything else that needs the time gets it as `now`."""
+        self.groups = Groups(self.timers, self.config)
         self.faults = Faults()
         self.journal = Journal()
         self._topics_by_id: dict[bytes, Topic] = {}
+        self._topics_by_metric: dict[str, str] = {}
+        """Names by what metrics make of them, which do not tell `.` and `_` apart."""
         self._topics_made = 0
         self._producer_ids = 0
 
@@ -120,14 +95,48 @@ class Cluster:
         """The online broker with the lowest id."""
         return next(iter(self.online_brokers()), None)
 
-    def coordinator(self, key: str) -> Broker | None:
-        """The coordinator of a group or transactional id, found as Kafka does: by the key's Java hash, over 50 partitions."""
-        online = self.online_brokers()
-        return online[_java_hash(key) % _OFFSETS_PARTITIONS % len(online)] if online else None
+    def coordinator(self, key: str, topic: str = OFFSETS_TOPIC) -> Broker | None:
+        """The coordinator of a group, or of a transactional id with its topic: who leads the partition that it is kept in."""
+        return self.brokers.get(self.coordinating_partition(key, topic).leader)
+
+    def coordinating_partition(self, key: str, topic: str = OFFSETS_TOPIC) -> Partition:
+        """Where a group or a transactional id is kept: by the key's Java hash. Creates the topic if there is none yet."""
+        return _keeper(key, self.topics.get(topic) or self._create_internal_topic(topic))
+
+    def move_coordinator(self, key: str, broker_id: int, topic: str = OFFSETS_TOPIC) -> None:
+        """Make a broker the coordinator of a group or transactional id, and of what is kept in the same partition."""
+        self.move_leader(topic, self.coordinating_partition(key, topic).index, broker_id)
+
+    def add_broker(self) -> Broker:
+        """A new broker, with the next id. It leads nothing yet, and whoever drives the cluster gives it an address."""
+        broker_id = max(self.brokers, default=0) + 1
+        slots = int(self.config["max.incremental.fetch.session.cache.slots"])
+        self.brokers[broker_id] = broker = Broker(broker_id, FetchSessions(slots, self._session_ids))
+        if self._racks:
+            broker.rack = self._racks[(broker_id - 1) % len(self._racks)]
+        return broker
+
+    def remove_broker(self, broker_id: int) -> None:
+        """Let a broker go for good. Others take its place in the replicas of partitions, as far as there are any.
+
+        ValueError for the last broker.
+        """
+        if list(self.brokers) == [broker_id]:
+            raise ValueError(f"broker {broker_id} is the last one, and cannot be removed")
+        self._broker(broker_id)
+        self.stop_broker(broker_id)
+        del self.brokers[broker_id]
+        for partition in self._all_partitions():
+            if broker_id in partition.replicas:
+                spare = [each for each in self.brokers if each not in partition.replicas]
+                others = [each for each in partition.replicas if each != broker_id]
+                self.set_replicas(partition, (others + spare)[: len(partition.replicas)])
 
     def stop_broker(self, broker_id: int) -> None:
         """Take a broker offline: what it led goes to the next replica that is online, or is without leader."""
-        self.brokers[broker_id].online = False
+        stopped = self.brokers[broker_id]
+        stopped.online = False
+        stopped.sessions.clear()
         for partition in self._all_partitions():
             if partition.leader == broker_id:
                 partition.elect(self._first_online(partition.replicas))
@@ -150,10 +159,41 @@ class Cluster:
             moved.replicas = [broker_id, *moved.replicas[1:]]
         moved.elect(broker_id)
 
+    def elect_leader(self, partition: Partition, *, unclean: bool) -> ErrorCode | None:
+        """Elect the preferred replica, the first; or, unclean, any that is online.
+
+        Returns the error if there is nothing to do, or nobody to elect.
+        """
+        if unclean:
+            if partition.leader != NO_LEADER:
+                return ErrorCode.ELECTION_NOT_NEEDED
+            chosen = self._first_online(partition.replicas)
+            failure = ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        else:
+            if partition.leader == partition.replicas[0]:
+                return ErrorCode.ELECTION_NOT_NEEDED
+            chosen = self._first_online(partition.replicas[:1])
+            failure = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+        if chosen == NO_LEADER:
+            return failure
+        partition.elect(chosen)
+        return None
+
+    def set_replicas(self, partition: Partition, replicas: Sequence[int]) -> None:
+        """Move a partition to other replicas, at once. The leader stays if it can, else the first that is online takes over."""
+        check_replicas(replicas, self.brokers)
+        partition.replicas = list(replicas)
+        if partition.leader not in replicas:
+            partition.elect(self._first_online(replicas))
+
     def in_sync_replicas(self, partition: Partition) -> list[int]:
         """The replicas that are online; if none is, the one that was last (Kafka never empties the set)."""
         online = [replica for replica in partition.replicas if self.brokers[replica].online]
         return online or partition.replicas[:1]
+
+    def offline_replicas(self, partition: Partition) -> list[int]:
+        """The replicas on brokers that are stopped."""
+        return [replica for replica in partition.replicas if not self.brokers[replica].online]
 
     def _broker(self, broker_id: int) -> Broker:
         if broker_id not in self.brokers:
@@ -185,15 +225,22 @@ class Cluster:
             )
         return partitions[index]
 
-    def led_partition(self, broker: Broker, topic: Topic, index: int, leader_epoch: int = -1) -> Partition | ErrorCode:
-        """The partition if this broker leads it in the epoch that the client believes in (-1: any), else the error."""
+    def led_partition(
+        self, broker: Broker, topic: Topic, index: int, leader_epoch: int = -1, *, or_followed: bool = False
+    ) -> Partition | ErrorCode:
+        """The partition if this broker leads it in the epoch that the client believes in (-1: any), else the error.
+
+        or_followed: a partition that the broker has a replica of will do (KIP-392).
+        """
         if not 0 <= index < len(topic.partitions):
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         partition = topic.partitions[index]
         if leader_epoch not in (-1, partition.leader_epoch):
             older = leader_epoch < partition.leader_epoch
             return ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH
-        return partition if partition.leader == broker.id else ErrorCode.NOT_LEADER_OR_FOLLOWER
+        if partition.leader == broker.id or (or_followed and broker.id in partition.replicas):
+            return partition
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def create_topic(
         self,
@@ -212,57 +259,114 @@ class Cluster:
         self._topics_made += 1
         # Deterministic, so that simulations repeat; never the same again when a topic is created anew.
         topic_id = uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {self._topics_made}").bytes
-        topic = Topic(name, topic_id, {key: value for key, value in (configs or {}).items() if value is not None})
+        kept = {key: value for key, value in (configs or {}).items() if value is not None}
+        topic = Topic(name, topic_id, kept, self.config)
         topic.partitions = [Partition(topic, index, chosen) for index, chosen in enumerate(replicas)]
         if not validate_only:
             for partition in topic.partitions:
                 partition.elect(self._first_online(partition.replicas))
             self.topics[name] = topic
             self._topics_by_id[topic_id] = topic
+            self._topics_by_metric[name.replace(".", "_")] = name
         return topic
+
+    def add_partitions(
+        self, topic: Topic, count: int, assignments: Sequence[Sequence[int]] | None = None, *, validate_only: bool = False
+    ) -> None:
+        """Let a topic have `count` partitions in all; `assignments` has the replicas of each new one."""
+        present = len(topic.partitions)
+        if count == present:
+            raise broker_error(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
+        if count < present:
+            reason = f"The topic {topic.name} currently has {present} partition(s); {count} would not be an increase."
+            raise broker_error(ErrorCode.INVALID_PARTITIONS, reason)
+        if assignments is None:
+            replicas = self.place_replicas(range(present, count), len(topic.partitions[0].replicas))
+        elif len(assignments) != count - present:
+            reason = (
+                f"Attempted to add {count - present} additional partition(s), but only {len(assignments)} assignment(s) were "
+                "specified."
+            )
+            raise broker_error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
+        else:
+            replicas = self._check_assignments(assignments, len(topic.partitions[0].replicas))
+        if not validate_only:
+            for index, chosen in enumerate(replicas, start=present):
+                partition = Partition(topic, index, chosen)
+                partition.elect(self._first_online(chosen))
+                topic.partitions.append(partition)
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic with its records and committed offsets; waiting fetches of it are answered."""
         topic = self.topic(name)
         del self.topics[name]
         del self._topics_by_id[topic.id]
+        del self._topics_by_metric[name.replace(".", "_")]
         self.groups.forget_topic(name)
         for partition in topic.partitions:
             partition.elect(NO_LEADER)
 
     def _check_name(self, name: str) -> None:
-        if not _LEGAL_NAME.fullmatch(name) or name in (".", ".."):
-            raise broker_error(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {name!r}")
+        check_topic_name(name)
         if name in self.topics:
             raise broker_error(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
-        collision = name.replace(".", "_")  # metric names do not tell the two apart
-        if any(other.replace(".", "_") == collision for other in self.topics):
-            raise broker_error(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with an existing topic.")
+        other = self._topics_by_metric.get(name.replace(".", "_"))
+        if other is not None:
+            raise broker_error(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
 
     def _assign(self, partitions: int, replication_factor: int) -> list[list[int]]:
-        """Replicas in a ring: broker 1 leads partition 0, broker 2 partition 1 and so on."""
-        online = [broker.id for broker in self.online_brokers()]
         if partitions == -1:
             partitions = int(self.config["num.partitions"])
         if replication_factor == -1:
-            replication_factor = min(int(self.config["default.replication.factor"]), len(online))
+            replication_factor = min(int(self.config["default.replication.factor"]), len(self.brokers))
         if partitions < 1:
             raise broker_error(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
+        return self.place_replicas(range(partitions), replication_factor)
+
+    def place_replicas(self, partitions: Iterable[int], replication_factor: int) -> list[list[int]]:
+        """Replicas for the partitions with these indexes: on brokers that are online, then on others, which only KRaft does."""
+        online = [broker.id for broker in self.online_brokers()]
+        usable = online + [each for each in self.brokers if each not in online] if self.profile.kraft else online
         if replication_factor < 1:
-            raise broker_error(ErrorCode.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
-        if replication_factor > len(online):
+            reason = "Replication factor must be larger than 0, or -1 to use the default value."
+            raise broker_error(ErrorCode.INVALID_REPLICATION_FACTOR, reason)
+        if replication_factor > len(usable):
             reason = (
-                f"Unable to replicate the partition {replication_factor} time(s): only {len(online)} broker(s) are registered."
+                f"Unable to replicate the partition {replication_factor} time(s): The target replication factor of "
+                f"{replication_factor} cannot be reached because only {len(usable)} broker(s) are registered or some brokers "
+                "have all their log directories cordoned."
             )
             raise broker_error(ErrorCode.INVALID_REPLICATION_FACTOR, reason)
-        ring = online + online
-        return [ring[p % len(online) :][:replication_factor] for p in range(partitions)]
+        placed = spread_replicas(online, partitions, min(replication_factor, len(online)))
+        return [[*replicas, *usable[len(online) : replication_factor]] for replicas in placed]
 
-    def _check_assignments(self, assignments: Sequence[Sequence[int]]) -> list[list[int]]:
+    def _check_assignments(self, assignments: Sequence[Sequence[int]], size: int | None = None) -> list[list[int]]:
+        """Replicas as they were chosen, for each partition as many: `size`, or as the first has."""
         for replicas in assignments:
-            if not replicas or len(set(replicas)) != len(replicas) or not set(replicas) <= set(self.brokers):
-                raise broker_error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"Replicas {list(replicas)} are not distinct brokers.")
+            check_replicas(replicas, self.brokers)
+            size = len(replicas) if size is None else size
+            if len(replicas) != size:
+                reason = (
+                    f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is not "
+                    f"consistent with previous partitions, which have {size} replica(s)."
+                )
+                raise broker_error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
         return [list(replicas) for replicas in assignments]
+
+    def _create_internal_topic(self, name: str) -> Topic:
+        internal = INTERNAL_TOPICS[name]
+        partitions = int(self.config[f"{internal.prefix}.num.partitions"])
+        replicas = min(int(self.config[f"{internal.prefix}.replication.factor"]), len(self.online_brokers()))
+        topic = self.create_topic(name, partitions, replicas, configs=internal.configs)
+        if name == OFFSETS_TOPIC:
+            for partition in topic.partitions:
+                partition.on_elected = self._move_groups
+        return topic
+
+    def _move_groups(self, partition: Partition) -> None:
+        """Let the groups of a partition of `__consumer_offsets` follow its leader."""
+        moved = [group.id for group in self.groups if _keeper(group.id, partition.topic) is partition]
+        self.groups.move(moved, coordinated=partition.leader != NO_LEADER)
 
     def _all_partitions(self) -> Iterable[Partition]:
         return (partition for topic in self.topics.values() for partition in topic.partitions)
@@ -274,10 +378,6 @@ class Cluster:
         return self._producer_ids - 1
 
 
-def _java_hash(text: str) -> int:
-    """`String.hashCode() & 0x7fffffff`."""
-    value = 0
-    utf16 = text.encode("utf-16-be")
-    for at in range(0, len(utf16), 2):
-        value = 31 * value + (utf16[at] << 8 | utf16[at + 1]) & 0xFFFFFFFF
-    return value & 0x7FFFFFFF
+def _keeper(key: str, topic: Topic) -> Partition:
+    """The partition of an internal topic that a key belongs to."""
+    return topic.partitions[abs(string_hash(key)) % len(topic.partitions)]

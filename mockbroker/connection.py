@@ -1,32 +1,33 @@
 """One connection to one broker, without IO: bytes and time in, bytes out, one request at a time and in order, as in Kafka.
 
-Whoever drives it (the TCP server, a simulation) feeds `received`, calls `run` after `on_ready` and when `wake_at` has come,
+Whoever drives it (the TCP server, a simulation) feeds `received`, calls `run` after `on_ready`, runs the cluster's timers,
 writes what `take_output` gives, and closes once `closing` is set and everything is written.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkawire.errors import DecodeError, NotKafkaError
 from kafkawire.protocol.frames import ServerPeer
-from mockbroker.call import CLOSE, HANG, Answer, Call, Client, Silence, Wait
-from mockbroker.faults import Corrupt, Cut, Delay, Disconnect, Drop, Fault, Throttle, damage, throttle
-from mockbroker.handlers import HANDLERS, api_versions
+from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
+from mockbroker.call import CLOSE, HANG, NO_REPLY, Answer, Call, Client, Silence, Wait
+from mockbroker.handlers import SERVED, api_versions, handler
 from mockbroker.journal import Exchange
+from mockbroker.timers import NEVER, Timer
 
 if TYPE_CHECKING:
     from kafkawire.protocol.frames import RequestHeader
-    from kafkawire.protocol.schema import Response
+    from kafkawire.protocol.schema import Request, Response
     from kafkawire.protocol.wire import Buffer
+    from mockbroker.actions import When
     from mockbroker.cluster import Broker, Cluster
+    from mockbroker.faults import Fault
 
-__all__ = ["NEVER", "ServerConnection"]
-
-NEVER = float("inf")
+__all__ = ["ServerConnection"]
 
 _QUEUE_LIMIT = 1 << 20
 """Bytes of requests that may wait their turn before the connection takes no more input."""
@@ -35,22 +36,27 @@ _OUTPUT_LIMIT = 1 << 20
 """Bytes of answers that may wait to be written before the next request is taken up."""
 
 
-@dataclass(slots=True)
 class _Turn:
     """The request that is being served."""
 
-    header: RequestHeader
-    exchange: Exchange
-    faults: list[Fault] = field(default_factory=list)
-    held: bool = False
-    """Whether its answer has been held back already."""
+    __slots__ = ("answered", "exchange", "faults", "header", "version")
+
+    def __init__(self, header: RequestHeader, exchange: Exchange) -> None:
+        self.header = header
+        self.version = header.api_version
+        """Of the answer."""
+        self.exchange = exchange
+        self.faults: Sequence[Fault] = ()
+        self.answered = False
+        """Whether there is an answer that faults have been told of."""
 
 
 class ServerConnection:
     """The broker's side of one connection.
 
-    number: tells the connections of a cluster apart in its journal. on_ready: called when something happened that this
-    connection waits for, from wherever it happened, to have `run` called soon; it must not call `run` itself.
+    number: tells the connections of a cluster apart in its journal. host: the client's address. on_ready: called when
+    something happened that this connection waits for, from wherever it happened, to have `run` called soon; it must not call
+    `run` itself.
     """
 
     __slots__ = (
@@ -64,16 +70,19 @@ class ServerConnection:
         "_queue",
         "_queued_bytes",
         "_ready",
+        "_timer",
         "_waiting",
         "closing",
     )
 
-    def __init__(self, cluster: Cluster, broker: Broker, number: int, on_ready: Callable[[], None]) -> None:
+    def __init__(
+        self, cluster: Cluster, broker: Broker, number: int, on_ready: Callable[[], None], host: str = "127.0.0.1"
+    ) -> None:
         self.closing = False
         """Nothing more will be answered."""
         self._cluster = cluster
         self._broker = broker
-        self._client = Client(number)
+        self._client = Client(number, host)
         self._on_ready = on_ready
         self._peer = ServerPeer(int(cluster.config["socket.request.max.bytes"]))
         self._queue: deque[tuple[RequestHeader, memoryview]] = deque()
@@ -81,17 +90,13 @@ class ServerConnection:
         self._output: list[Buffer] = []
         self._output_bytes = 0
         self._waiting: tuple[_Turn, Wait] | None = None
+        self._timer: Timer | None = None
         self._ready = False
 
     @property
     def wants_input(self) -> bool:
         """Whether `received` may be called: not while too many requests wait their turn."""
         return not self.closing and self._queued_bytes < _QUEUE_LIMIT
-
-    @property
-    def wake_at(self) -> float:
-        """When `run` must be called if nothing happens before."""
-        return self._waiting[1].deadline if self._waiting is not None else NEVER
 
     def received(self, data: bytes, now: float) -> None:
         """Bytes from the client. What is no Kafka request ends the connection."""
@@ -116,7 +121,7 @@ class ServerConnection:
             elif self._queue and self._output_bytes < _OUTPUT_LIMIT:
                 header, body = self._queue.popleft()
                 self._queued_bytes -= len(body)
-                turn = _Turn(header, Exchange(now, self._broker.id, self._client, header, body))
+                turn = _Turn(header, Exchange(self._cluster, now, self._broker.id, self._client, header, body))
                 answer = self._begin(turn, now)
             else:
                 return
@@ -142,94 +147,102 @@ class ServerConnection:
     def _begin(self, turn: _Turn, now: float) -> Answer:
         """Take a request up."""
         cluster, header, key = self._cluster, turn.header, turn.header.api_key
-        if key in HANDLERS:
+        if key in SERVED:
             cluster.journal.record(turn.exchange)
         if not cluster.profile.serves(key, header.api_version):
-            return self._unserved(header)
+            return self._unserved(turn)
         try:
             request = turn.exchange.request
         except DecodeError:
             return CLOSE
-        turn.faults = cluster.faults.striking(cluster, self._broker.id, header.client_id or "", request)
-        call = Call(cluster, self._broker, self._client, header, next(filter(None, (f.injected for f in turn.faults)), None))
-        handle = HANDLERS[key].handle
-        if not turn.faults:
-            return handle(call, request, now)
-        silence = _silence(turn.faults, "before")
-        if silence is not None:
-            return silence
-        seconds = _delay(turn.faults, "before")
-        return Wait(now + seconds, (), lambda later: handle(call, request, later)) if seconds else handle(call, request, now)
+        turn.faults = faults = cluster.faults.striking(cluster, turn.exchange, request)
+        if not faults:
+            return handler(key)(Call(cluster, self._broker, self._client, header), request, now)
+        return self._suffer(turn, faults, "before", partial(self._handle, turn, request), now)
 
-    def _unserved(self, header: RequestHeader) -> Answer:
+    def _handle(self, turn: _Turn, request: Request, now: float) -> Answer:
+        """Let the handler answer a request that has met faults."""
+        injected = [fault.injected for fault in turn.faults if fault.injected is not None]
+        call = Call(self._cluster, self._broker, self._client, turn.header, injected)
+        return handler(turn.header.api_key)(call, request, now)
+
+    def _suffer(
+        self, turn: _Turn, faults: Sequence[Fault], when: When, proceed: Callable[[float], Answer], now: float
+    ) -> Answer:
+        """What the faults want at this point, one after the other: first all waits, then silence; then go on."""
+        for place, fault in enumerate(faults, 1):
+            wait = fault.wait(when, turn.exchange, now)
+            if wait is not None:
+                return Wait(*wait, partial(self._suffer, turn, faults[place:], when, proceed))
+        for fault in turn.faults:
+            silence = fault.action.silence(when)
+            if silence is not None:
+                return silence
+        return proceed(now)
+
+    def _unserved(self, turn: _Turn) -> Answer:
         """An API or version that this broker does not serve."""
-        profile = self._cluster.profile
-        if header.api_key == api_versions.REQUEST.key and header.api_key in profile.advertised:
+        profile, key = self._cluster.profile, turn.header.api_key
+        if key == ApiVersionsRequest.key and key in profile.advertised:
+            turn.version = 0
             return api_versions.downgrade(profile)
         return HANG if profile.hangs_on_unknown else CLOSE
 
     def _proceed(self, turn: _Turn, answer: Answer, now: float) -> None:
-        """Wait, hold the answer back, or give it."""
+        """Wait, or give the answer."""
+        if turn.faults and not turn.answered and not isinstance(answer, Wait):
+            turn.answered = True
+            found = answer
+            answer = self._suffer(turn, turn.faults, "after", lambda _later: found, now)
         if isinstance(answer, Wait):
             self._begin_wait(turn, answer)
-            return
-        if turn.faults:
-            seconds = 0.0 if turn.held else _delay(turn.faults, "after")
-            if seconds:
-                turn.held = True
-                self._begin_wait(turn, Wait(now + seconds, (), lambda _later: answer))
-                return
-            answer = _silence(turn.faults, "after") or answer
-        if answer is CLOSE:
+        elif answer is CLOSE:
             self.closing = True
         elif answer is HANG:
             self._begin_wait(turn, Wait(NEVER, (), lambda _later: HANG))
         elif not isinstance(answer, Silence):
-            self._respond(turn, answer)
+            self._respond(turn, answer, now)
 
-    def _respond(self, turn: _Turn, response: Response) -> None:
-        header = turn.header
-        version = header.api_version if self._cluster.profile.serves(header.api_key, header.api_version) else 0
-        cut: int | None = None
-        for fault in turn.faults:
-            match fault.action:
-                case Throttle(throttle_time_ms):
-                    throttle(response, throttle_time_ms)
-                case Corrupt():
-                    damage(response)
-                case Cut(after_bytes):
-                    cut = after_bytes
-        frame = self._peer.response_frame(header, response, version)
-        self._cluster.journal.answered(turn.exchange, frame, version)
-        if cut is not None:
-            frame = [b"".join(frame)[:cut]]
-            self.closing = True
-        self._output += frame
-        self._output_bytes += sum(map(len, frame))
+    def _respond(self, turn: _Turn, response: Response, now: float) -> None:
+        actions = [fault.action for fault in turn.faults]
+        for action in actions:
+            action.change(response)
+        frame = self._peer.response_frame(turn.header, response, turn.version)
+        size = sum(map(len, frame))
+        self._cluster.journal.answered(turn.exchange, now + self._cluster.wall_clock_offset, frame, size, turn.version)
+        if not actions:
+            self._output += frame
+            self._output_bytes += size
+            return
+        whole = b"".join(frame)
+        for action in sorted(actions, key=lambda action: action.closes):  # cut last, or there may be nothing left to damage
+            whole = action.mangle(whole)
+        pieces, pause = max((action.pieces(whole) for action in actions), key=lambda found: len(found[0]))
+        end = CLOSE if any(action.closes for action in actions) else NO_REPLY
+        mute = max(action.mutes for action in actions)
+        last = Wait(now + mute, (), lambda _later: end) if mute else end
+        self._proceed(turn, self._give(deque(pieces), pause, last, now), now)
+
+    def _give(self, pieces: deque[bytes], pause: float, last: Answer, now: float) -> Answer:
+        """Send the next piece of an answer, and say how it goes on."""
+        piece = pieces.popleft()
+        self._output.append(piece)
+        self._output_bytes += len(piece)
+        return Wait(now + pause, (), partial(self._give, pieces, pause, last)) if pieces else last
 
     def _begin_wait(self, turn: _Turn, wait: Wait) -> None:
         self._waiting = turn, wait
         self._ready = False
+        if wait.deadline < NEVER:
+            self._timer = self._cluster.timers.at(wait.deadline, lambda _now: self.wake())
         for watchers in wait.on:
             watchers.add(self)
 
     def _end_wait(self, wait: Wait) -> None:
         self._waiting = None
         self._ready = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         for watchers in wait.on:
             watchers.remove(self)
-
-
-def _silence(faults: list[Fault], when: str) -> Silence | None:
-    """What drops and disconnects at this point come to."""
-    for fault in faults:
-        match fault.action:
-            case Drop(when=at) if at == when:
-                return HANG
-            case Disconnect(when=at) if at == when:
-                return CLOSE
-    return None
-
-
-def _delay(faults: list[Fault], when: str) -> float:
-    return sum(fault.action.seconds for fault in faults if isinstance(fault.action, Delay) and fault.action.when == when)

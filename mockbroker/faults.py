@@ -1,280 +1,297 @@
 """What tests break on command: rules that say which requests suffer what, and count how often they did.
 
-Pure: the connection asks which rules a request meets and carries them out.
+Pure: the connection asks which rules a request meets and carries their actions out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from struct import Struct as Packer
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+import random
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, get_type_hints
 
 from kafkawire import protocol
 from kafkawire.errors import ErrorCode
-from kafkawire.protocol.messages.fetch import FetchResponse
-from kafkawire.protocol.wire import ZERO_UUID
+from mockbroker.actions import (
+    ACTIONS,
+    Action,
+    Corrupt,
+    Cut,
+    Delay,
+    Disconnect,
+    Drop,
+    Fail,
+    Flip,
+    Hold,
+    Mismatch,
+    Split,
+    Throttle,
+    When,
+)
 from mockbroker.call import InjectedError
+from mockbroker.plain import as_type
+from mockbroker.selection import Selection, Subject, api_keys, selects
 
 if TYPE_CHECKING:
-    from kafkawire.protocol.schema import Request, Response, Struct
-    from kafkawire.protocol.wire import Buffer
+    from mockbroker.call import Watchers
     from mockbroker.cluster import Cluster
+    from mockbroker.journal import Exchange
 
-__all__ = [
-    "Corrupt",
-    "Cut",
-    "Delay",
-    "Disconnect",
-    "Drop",
-    "Fail",
-    "Fault",
-    "Faults",
-    "Selection",
-    "Throttle",
-    "When",
-    "damage",
-    "throttle",
-]
+__all__ = ["Barrier", "Fault", "Faults", "Rule"]
 
-When = Literal["before", "after"]
-"""Before the broker handles the request (which then has no effect), or after (it has, but the client does not hear of it)."""
+Api = str | Iterable[str] | None
+F = TypeVar("F", bound="Fault")
+
+_NOT_GIVEN = ("action", "api", "id", "fired", "seen", "active")
+"""What `to_dict` shows beside the options."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fail:
-    """Answer with an error code."""
+class Rule(Selection, total=False):
+    """Which requests a fault meets, and how many of them."""
 
-    error: ErrorCode
-
-
-@dataclass(frozen=True, slots=True)
-class Delay:
-    """Hold the answer back, and with it whatever is queued behind it on the connection."""
-
-    seconds: float
-    when: When
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """Never answer. As the broker serves a connection in order, nothing behind the request is answered either."""
-
-    when: When
-
-
-@dataclass(frozen=True, slots=True)
-class Disconnect:
-    """Close the connection instead of answering."""
-
-    when: When
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """Send only so many bytes of the answer, its 4-byte size included, then close the connection."""
-
-    after_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Corrupt:
-    """Flip a bit in the first record batch of every partition that the answer brings, so that its checksum is wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Throttle:
-    """Answer at once, with a throttle time (milliseconds) for the client to keep to (KIP-219)."""
-
-    throttle_time_ms: int
-
-
-_Partitions = dict[str, set[int]]
-Action = Fail | Delay | Drop | Disconnect | Cut | Corrupt | Throttle
-
-
-class Selection(TypedDict, total=False):
-    """Which requests a rule meets; what is left out meets all."""
-
-    topic: str
-    partition: int
-    broker: int
-    client_id: str
     nth: int
     """Only from the nth such request on, counted from 1."""
     times: int
-    """Only so often; then the rule is spent."""
+    """Only so often; then the fault is spent."""
+    probability: float
+    """Only so likely, from 0 to 1."""
+    seed: int
+    """Of the dice for `probability`; 0 if left out, so that a run repeats."""
 
 
 class Fault:
-    """One rule. It stays until it is spent or cleared."""
+    """One rule. It stays until it is spent or cleared, or the end of its `with` block. Any thread may call it."""
 
-    __slots__ = ("_active", "_apis", "_selection", "action", "fired", "seen")
-
-    def __init__(self, action: Action, apis: frozenset[int], selection: Selection) -> None:
+    def __init__(self, faults: Faults, number: int, action: Action, apis: frozenset[int], rule: Rule) -> None:
+        self.id = number
+        """Faults of a cluster are counted from 1."""
         self.action = action
         self.fired = 0
-        """How often it struck."""
+        """How often it has fired."""
         self.seen = 0
-        """How many requests it could have struck."""
+        """How many requests it could have fired at."""
+        self._faults = faults
         self._apis = apis
-        self._selection = selection
-        self._active = True
+        self._rule = rule
+        self._dice = random.Random(rule.get("seed", 0))
+        self._cleared = False
 
     def clear(self) -> None:
         """Let every further request pass."""
-        self._active = False
+        self._cleared = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def wait_for(self, count: int = 1, *, timeout: float = 10.0) -> None:
+        """Wait until it has fired so often. Raises AssertionError after `timeout` seconds."""
+        changed = self._faults.changed
+        with changed:
+            if not changed.wait_for(lambda: self._count() >= count, timeout):
+                raise AssertionError(f"within {timeout} s it fired {self._count()} of {count} times: {self}")
+
+    def _count(self) -> int:
+        return self.fired
 
     @property
     def active(self) -> bool:
         """Whether it can still strike."""
-        return self._active and self.fired < self._selection.get("times", self.fired + 1)
+        return not self._cleared and self.fired < self._rule.get("times", self.fired + 1)
 
     @property
     def injected(self) -> InjectedError | None:
         """What handlers need to know of a Fail rule."""
         if isinstance(self.action, Fail):
-            return InjectedError(self.action.error, self._selection.get("topic"), self._selection.get("partition"))
+            return InjectedError(self.action.error, self._rule.get("topic"), self._rule.get("partition"))
         return None
 
-    def strikes(self, api_key: int, broker: int, client_id: str, partitions: _Partitions) -> bool:
+    def strikes(self, subject: Subject) -> bool:
         """Whether a request meets the rule; counts it."""
-        if not self.active or not self._selects(api_key, broker, client_id, partitions):
+        rule = self._rule
+        if not self.active or (self._apis and subject.exchange.header.api_key not in self._apis) or not selects(rule, subject):
             return False
         self.seen += 1
-        if self.seen < self._selection.get("nth", 1):
+        if self.seen < rule.get("nth", 1) or self._dice.random() >= rule.get("probability", 1.0):
             return False
         self.fired += 1
         return True
 
-    def _selects(self, api_key: int, broker: int, client_id: str, partitions: _Partitions) -> bool:
-        wanted = self._selection
-        if self._apis and api_key not in self._apis:
-            return False
-        if broker != wanted.get("broker", broker) or client_id != wanted.get("client_id", client_id):
-            return False
-        if "topic" in wanted and wanted["topic"] not in partitions:
-            return False
-        if "partition" not in wanted:
-            return True
-        topics = [wanted["topic"]] if "topic" in wanted else list(partitions)
-        return any(wanted["partition"] in partitions[topic] for topic in topics)
+    def wait(self, when: When, exchange: Exchange, now: float) -> tuple[float, Sequence[Watchers]] | None:
+        """As its action's; whoever waits for what it holds hears of it."""
+        found = self.action.wait(when, exchange, now)
+        if found is not None:
+            with self._faults.changed:
+                self._faults.changed.notify_all()
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the control port shows it, and `Faults.make` takes it but for the counts."""
+        given = {f.name: getattr(self.action, f.name) for f in _given_fields(type(self.action))}
+        shown = {name: value.name if isinstance(value, ErrorCode) else value for name, value in given.items()}
+        apis = [protocol.request(key).name for key in sorted(self._apis)]
+        counts = {"id": self.id, "fired": self.fired, "seen": self.seen, "active": self.active}
+        return {"action": type(self.action).__name__.lower(), "api": apis or None, **shown, **self._rule, **counts}
 
     def __repr__(self) -> str:
-        apis = [protocol.request(key).name for key in sorted(self._apis)] or "any API"
-        return f"<Fault {self.action} on {apis} {dict(self._selection)}: fired {self.fired}>"
+        shown = self.to_dict()
+        given = [f", {name}={value}" for name, value in shown.items() if name not in _NOT_GIVEN]
+        return f"<Fault {shown['action']} {' or '.join(shown['api'] or ['any API'])}{''.join(given)}: fired {self.fired}>"
+
+
+class Barrier(Fault):
+    """Requests that are held until the test lets them go. As a context manager it lets all go at the end."""
+
+    action: Hold
+
+    @property
+    def held(self) -> list[Exchange]:
+        """The requests that it holds now, oldest first."""
+        held: list[Exchange] = self._faults.call(lambda: self.action.held)
+        return held
+
+    def release(self, count: int | None = None) -> None:
+        """Let the oldest `count` requests go and hold on to others; or let all go, and every further one pass."""
+        if count is None:
+            super().clear()
+        self._faults.call(lambda: self.action.release(count))
+
+    def clear(self) -> None:
+        self.release()
+
+    def _count(self) -> int:
+        return self.action.arrived
 
 
 class Faults:
-    """The rules of a cluster, in the order in which they were made."""
+    """The faults of a cluster, in the order in which they were made. Any thread may call it.
 
-    __slots__ = ("_rules",)
+    `call` runs an action where the cluster may be touched: a driver with a thread of its own puts its way there. `changed` is
+    notified whenever a fault has fired.
+    """
 
     def __init__(self) -> None:
-        self._rules: list[Fault] = []
+        self.call: Callable[[Callable[[], Any]], Any] = lambda action: action()
+        self.changed = threading.Condition()
+        self._all: list[Fault] = []
+        self._active: list[Fault] = []
+        self._made = 0
 
-    def add(self, action: Action, api: str | Iterable[str] | None, selection: Selection) -> Fault:
-        """Add a rule for an API, several or (None) all, by Kafka's names."""
-        names = [api] if isinstance(api, str) else api or ()
-        fault = Fault(action, frozenset(protocol.request(name).key for name in names), selection)
-        self._rules = [*(rule for rule in self._rules if rule.active), fault]
+    def all(self) -> list[Fault]:
+        """Every fault since the last `clear`, spent ones too."""
+        return list(self._all)
+
+    def add(self, action: Action, api: Api, rule: Rule) -> Fault:
+        """Add a fault for an API, several or (None) all, by Kafka's names."""
+        return self._add(Barrier if isinstance(action, Hold) else Fault, action, api, rule)
+
+    def _add(self, kind: type[F], action: Action, api: Api, rule: Rule) -> F:
+        apis = api_keys(api)
+        with self.changed:
+            self._made += 1
+            fault = kind(self, self._made, action, apis, rule)
+            self._all = [*self._all, fault]
+            self._active = [*(one for one in self._active if one.active), fault]
         return fault
 
+    def make(self, description: Mapping[str, Any]) -> Fault:
+        """Add a fault from plain values: `{"action": "fail", "api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}`.
+
+        Beside `action` and `api` (a name, a list of names or null for all) it has what the method of the action's name takes.
+        Raises ValueError for what that does not take.
+        """
+        name, api = description.get("action"), description.get("api")
+        if not isinstance(name, str) or name not in ACTIONS:
+            raise ValueError(f"'action' is {name!r}; it has to be one of {', '.join(ACTIONS)}")
+        kind = ACTIONS[name]
+        types = get_type_hints(kind)
+        own = {f.name: types[f.name] for f in _given_fields(kind)}
+        wanted = own | get_type_hints(Rule)
+        given = {key: value for key, value in description.items() if key not in ("action", "api")}
+        for key in given:
+            if key not in wanted:
+                raise ValueError(f"{name!r} takes no {key!r}; it takes api, {', '.join(wanted)}")
+        checked: Any = {key: as_type(key, value, wanted[key]) for key, value in given.items()}
+        rule: Any = {key: checked.pop(key) for key in given if key not in own}
+        missing = [f.name for f in _given_fields(kind) if f.default is MISSING and f.name not in checked]
+        if missing:
+            raise ValueError(f"{name!r} needs {missing[0]!r}")
+        return self.add(kind(**checked), api, rule)
+
     def clear(self) -> None:
-        """Clear every rule."""
-        for rule in self._rules:
-            rule.clear()
-        self._rules = []
+        """Clear and forget every fault."""
+        with self.changed:
+            made, self._all, self._active = self._all, [], []
+        for fault in made:
+            fault.clear()
 
-    def striking(self, cluster: Cluster, broker: int, client_id: str, request: Request) -> list[Fault]:
-        """The rules that a request meets. Each of them counts it."""
-        if not self._rules:
+    def check(self) -> None:
+        """Raise AssertionError if there is a fault that never fired: what it was to break was not tried."""
+        idle = [fault for fault in self._all if not fault.fired]
+        if idle:
+            raise AssertionError(f"{len(idle)} of {len(self._all)} faults never fired: {', '.join(map(repr, idle))}")
+
+    def striking(self, cluster: Cluster, exchange: Exchange, request: Any) -> list[Fault]:
+        """The faults that a request meets. Each of them counts it."""
+        if not self._active:
             return []
-        partitions = _partitions_of(cluster, request)
-        return [rule for rule in self._rules if rule.strikes(type(request).key, broker, client_id, partitions)]
+        subject = Subject(cluster, exchange, request)
+        with self.changed:
+            found = [fault for fault in self._active if fault.strikes(subject)]
+            if found:
+                self.changed.notify_all()
+        return found
 
-    def fail(self, api: str | Iterable[str] | None, error: ErrorCode, **selection: Unpack[Selection]) -> Fault:
+    # One method a kind of fault; their names are those of ACTIONS.
+
+    def fail(self, api: Api, error: ErrorCode, **rule: Unpack[Rule]) -> Fault:
         """Answer with an error, for the selected topics and partitions where the API has room for one each."""
-        return self.add(Fail(error), api, selection)
+        return self.add(Fail(error), api, rule)
 
-    def delay(
-        self, api: str | Iterable[str] | None, seconds: float, *, when: When = "after", **selection: Unpack[Selection]
-    ) -> Fault:
+    def delay(self, api: Api, seconds: float, *, when: When = "after", **rule: Unpack[Rule]) -> Fault:
         """Hold requests (`when="before"`) or their answers back for a time."""
-        return self.add(Delay(seconds, when), api, selection)
+        return self.add(Delay(seconds, when), api, rule)
 
-    def drop(self, api: str | Iterable[str] | None, *, when: When = "after", **selection: Unpack[Selection]) -> Fault:
+    def hold(self, api: Api, *, when: When = "before", **rule: Unpack[Rule]) -> Barrier:
+        """Hold requests or (`when="after"`) their answers until the barrier is released."""
+        return self._add(Barrier, Hold(when), api, rule)
+
+    def drop(self, api: Api, *, when: When = "after", **rule: Unpack[Rule]) -> Fault:
         """Never answer, nor anything behind it on the connection."""
-        return self.add(Drop(when), api, selection)
+        return self.add(Drop(when), api, rule)
 
-    def disconnect(self, api: str | Iterable[str] | None, *, when: When = "before", **selection: Unpack[Selection]) -> Fault:
+    def disconnect(self, api: Api, *, when: When = "before", **rule: Unpack[Rule]) -> Fault:
         """Close the connection instead of answering."""
-        return self.add(Disconnect(when), api, selection)
+        return self.add(Disconnect(when), api, rule)
 
-    def cut(self, api: str | Iterable[str] | None, after_bytes: int, **selection: Unpack[Selection]) -> Fault:
+    def throttle(self, api: Api, throttle_time_ms: int, **rule: Unpack[Rule]) -> Fault:
+        """Ask the client to wait before its next request, and do not serve it before."""
+        return self.add(Throttle(throttle_time_ms), api, rule)
+
+    def corrupt(self, **rule: Unpack[Rule]) -> Fault:
+        """Damage the record batches that Fetch brings, so that their checksums are wrong."""
+        return self.add(Corrupt(), "Fetch", rule)
+
+    def mismatch(self, api: Api, by: int = 1, **rule: Unpack[Rule]) -> Fault:
+        """Answer under a wrong correlation id."""
+        return self.add(Mismatch(by), api, rule)
+
+    def flip(self, api: Api, at: int = -1, **rule: Unpack[Rule]) -> Fault:
+        """Invert one byte of the answer, counted from its 4-byte size on or, negative, from its end."""
+        return self.add(Flip(at), api, rule)
+
+    def cut(self, api: Api, after_bytes: int, **rule: Unpack[Rule]) -> Fault:
         """Break the connection in the middle of the answer."""
-        return self.add(Cut(after_bytes), api, selection)
+        return self.add(Cut(after_bytes), api, rule)
 
-    def corrupt(self, **selection: Unpack[Selection]) -> Fault:
-        """Damage the record batches that Fetch brings."""
-        return self.add(Corrupt(), "Fetch", selection)
-
-    def throttle(self, api: str | Iterable[str] | None, throttle_time_ms: int, **selection: Unpack[Selection]) -> Fault:
-        """Ask the client to wait before its next request."""
-        return self.add(Throttle(throttle_time_ms), api, selection)
+    def split(self, api: Api, size: int, pause: float = 0.001, **rule: Unpack[Rule]) -> Fault:
+        """Send the answer in pieces of `size` bytes, `pause` seconds apart."""
+        return self.add(Split(size, pause), api, rule)
 
 
-_TOPIC_LISTS = ("topics", "topic_data", "topic_names")
-_TOPIC_NAMES = ("name", "topic")
-_PARTITION_LISTS = ("partitions", "partition_data", "partition_indexes")
-_PARTITION_INDEXES = ("partition", "index", "partition_index")
-_BATCH_LENGTH = Packer(">i")
-_BATCH_LENGTH_AT = 8  # in every record format
-
-
-def _partitions_of(cluster: Cluster, request: Request) -> _Partitions:
-    """The topics that a request of any API names, and the partitions that it lists of each. Null topics are all of them."""
-    found: _Partitions = {}
-    for holder in (request, *getattr(request, "groups", ())):
-        topics = _first(holder, _TOPIC_LISTS, ())
-        if topics is None:
-            found.update((name, set(range(len(topic.partitions)))) for name, topic in cluster.topics.items())
-            continue
-        for asked in topics:
-            name = asked if isinstance(asked, str) else _name_of(cluster, asked)
-            indexes = (_first(partition, _PARTITION_INDEXES, partition) for partition in _first(asked, _PARTITION_LISTS, ()))
-            found.setdefault(name, set()).update(indexes)
-    return found
-
-
-def _name_of(cluster: Cluster, asked: Struct) -> str:
-    topic = cluster.find_topic(_first(asked, _TOPIC_NAMES, ""), getattr(asked, "topic_id", ZERO_UUID))
-    return _first(asked, _TOPIC_NAMES, "") or "" if isinstance(topic, ErrorCode) else topic.name
-
-
-def _first(holder: object, names: tuple[str, ...], default: Any) -> Any:
-    """The first of these fields that the object has (and that says something), for APIs name the same things differently."""
-    values = [getattr(holder, name) for name in names if hasattr(holder, name)]
-    return next((value for value in values if value), values[0] if values else default)
-
-
-def throttle(response: Response, throttle_time_ms: int) -> None:
-    """Put a throttle time into an answer; versions without the field drop it."""
-    if hasattr(response, "throttle_time_ms"):
-        response.throttle_time_ms = throttle_time_ms
-
-
-def damage(response: Response) -> None:
-    """Flip a bit at the end of the first batch of every partition."""
-    if isinstance(response, FetchResponse):
-        for topic in response.responses:
-            for partition in topic.partitions:
-                if partition.records:
-                    partition.records = _flipped(partition.records)
-
-
-def _flipped(records: Buffer) -> bytes:
-    data = bytearray(records)
-    (length,) = _BATCH_LENGTH.unpack_from(data, _BATCH_LENGTH_AT)
-    data[min(_BATCH_LENGTH_AT + 4 + length, len(data)) - 1] ^= 1
-    return bytes(data)
+def _given_fields(kind: type[Any]) -> list[Field[Any]]:
+    """The fields of an action that its maker gives."""
+    return [f for f in fields(kind) if f.init]

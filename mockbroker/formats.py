@@ -7,7 +7,7 @@ from struct import Struct
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from kafkawire.errors import CorruptRecordsError
+from kafkawire.errors import CorruptRecordsError, ErrorCode, broker_error
 from kafkawire.protocol import records
 from kafkawire.protocol.compression import Codec, compress, decompress
 from kafkawire.protocol.crc32c import crc32c
@@ -104,19 +104,29 @@ def re_encode(data: Buffer, magic: int) -> Buffer:
     return records.seal_batch(parts, count=len(rows), base_timestamp=timestamps[0], max_timestamp=max(timestamps), codec=codec)
 
 
-def down_convert(batches: Iterable[Batch], magic: int, limit: int) -> bytes:
-    """Stored batches as messages of format 0 or 1, uncompressed, until `limit` bytes are reached. Control batches drop out."""
-    messages: list[Buffer] = []
-    size = 0
+def down_convert(data: Buffer, magic: int, offset: int) -> bytes:
+    """Stored batches, read from an offset on, as messages of format 0 or 1 with the same codecs. Control batches drop out.
+
+    What comes out is no longer than what went in, but for the first batch, and cut off there. A lone piece of a batch stays as
+    it is: it tells the client that it has to ask for more. Who reads such formats does not
+    know zstd: they end before a batch that has it. Raises UNSUPPORTED_COMPRESSION_TYPE if that is the first (KIP-110).
+    """
+    batches = list(records.read_batches(data, check_crcs=False))
+    if not batches:
+        return bytes(data)
+    converted: list[bytes] = []
     for batch in batches:
-        if size >= limit:
+        if batch.is_control:
+            continue
+        if batch.codec is Codec.ZSTD:
+            if not converted:
+                raise broker_error(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd in a format that does not know it")
             break
-        for offset, row in _rows(one for one in records.read_batches(batch.data) if not one.is_control):
-            message = bytearray(records.encode_message_set(magic, [row], codec=Codec.NONE))
-            _INT64.pack_into(message, 0, offset)
-            messages.append(message)
-            size += len(message)
-    return b"".join(messages)
+        rows = [(at, row) for at, row in _rows([batch]) if batch.codec is not Codec.NONE or at >= offset]
+        messages = records.encode_message_set(magic, [row for _, row in rows], codec=batch.codec)
+        log_append_time = batch.max_timestamp if batch.timestamp_type == 1 else None
+        converted.append(b"".join(one.data for one in stamp_message_set(messages, rows[0][0], log_append_time)))
+    return b"".join(converted)[: max(len(data), len(converted[0]) if converted else 0)]
 
 
 _Row = tuple["bytes | None", "bytes | None", int]

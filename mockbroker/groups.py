@@ -1,52 +1,61 @@
-"""What the group coordinators know: committed offsets. Membership will live here too."""
+"""The groups of a cluster: which there are, what they have committed, and how they come and go. Classic groups for now."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
 
 from kafkawire.errors import ErrorCode
 from kafkawire.message import TopicPartition
+from mockbroker.classic_protocol import ClassicProtocol
+from mockbroker.group import ClassicGroup, GroupState
+from mockbroker.offsets import CommittedOffset
 
-__all__ = ["CommittedOffset", "Group", "Groups"]
+if TYPE_CHECKING:
+    from mockbroker.configs import BrokerConfigs
+    from mockbroker.timers import Timers
 
-
-@dataclass(frozen=True, slots=True)
-class CommittedOffset:
-    """A committed position."""
-
-    offset: int
-    leader_epoch: int = -1
-    metadata: str = ""
-
-
-@dataclass(slots=True)
-class Group:
-    """One group, which has no members: it holds what simple consumers and tools commit."""
-
-    offsets: dict[TopicPartition, CommittedOffset] = field(default_factory=dict)
+__all__ = ["Groups"]
 
 
 class Groups:
-    """All groups of the cluster, whichever broker coordinates them."""
+    """All groups, whichever broker coordinates them."""
 
-    __slots__ = ("_groups",)
+    def __init__(self, timers: Timers, config: BrokerConfigs) -> None:
+        self.classic = ClassicProtocol(timers, config)
+        self._timers = timers
+        self._config = config
+        self._groups: dict[str, ClassicGroup] = {}
+        self._sweeping = False
 
-    def __init__(self) -> None:
-        self._groups: dict[str, Group] = {}
+    def __iter__(self) -> Iterator[ClassicGroup]:
+        return iter(self._groups.values())
 
-    def check_commit(self, group_id: str, generation: int) -> ErrorCode | None:
-        """Why a commit must be refused. A group without members takes only those that claim no membership."""
-        if generation < 0:
-            return None
-        return ErrorCode.UNKNOWN_MEMBER_ID if group_id in self._groups else ErrorCode.GROUP_ID_NOT_FOUND
+    def find(self, group_id: str) -> ClassicGroup | None:
+        return self._groups.get(group_id)
 
-    def commit(self, group_id: str, partition: TopicPartition, committed: CommittedOffset) -> None:
-        self._groups.setdefault(group_id, Group()).offsets[partition] = committed
+    def find_or_create(self, group_id: str, now: float) -> ClassicGroup:
+        group = self._groups.get(group_id)
+        if group is None:
+            group = self._groups[group_id] = ClassicGroup(group_id, now)
+            self._sweep_later(now)
+        return group
+
+    def delete(self, group_id: str) -> ErrorCode | None:
+        """Delete a group that has no members, with its offsets; or why not."""
+        group = self._groups.get(group_id)
+        if group is None:
+            return ErrorCode.GROUP_ID_NOT_FOUND
+        if group.state is not GroupState.EMPTY:
+            return ErrorCode.NON_EMPTY_GROUP
+        del self._groups[group_id]
+        return None
 
     def committed(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
         return self.all_committed(group_id).get(partition)
 
-    def all_committed(self, group_id: str) -> dict[TopicPartition, CommittedOffset]:
+    def all_committed(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
         """Every committed offset of a group, in the order of the first commits."""
         group = self._groups.get(group_id)
         return {} if group is None else group.offsets
@@ -55,3 +64,33 @@ class Groups:
         """A deleted topic takes its committed offsets along."""
         for group in self._groups.values():
             group.offsets = {partition: offset for partition, offset in group.offsets.items() if partition.topic != topic}
+
+    def move(self, group_ids: Iterable[str], *, coordinated: bool) -> None:
+        """Let groups change their coordinator, or lose it. The sessions of their members begin anew with the new one."""
+        for group_id in group_ids:
+            group = self._groups[group_id]
+            group.unload()
+            if coordinated:
+                self._timers.at(0.0, partial(self._begin_sessions, group))
+
+    def _begin_sessions(self, group: ClassicGroup, now: float) -> None:
+        for member in group.members.values():
+            self.classic.keep_session(group, member, now)
+
+    def _sweep_later(self, now: float) -> None:
+        """Look for what is too old every now and then, as long as there are groups."""
+        if not self._sweeping:
+            self._sweeping = True
+            interval = int(self._config["offsets.retention.check.interval.ms"]) / 1000
+            self._timers.at(now + interval, self._sweep)
+
+    def _sweep(self, now: float) -> None:
+        """Forget old positions, and groups that have neither positions nor members."""
+        self._sweeping = False
+        retention = int(self._config["offsets.retention.minutes"]) * 60
+        for group in list(self._groups.values()):
+            group.expire_offsets(now, retention)
+            if group.state is GroupState.EMPTY and not group.offsets:
+                del self._groups[group.id]
+        if self._groups:
+            self._sweep_later(now)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from itertools import islice
+from typing import IO, TYPE_CHECKING, Any, Unpack
 
 from kafkawire import protocol
 from kafkawire.protocol import codegen
 from kafkawire.protocol.codec import check_version
 from kafkawire.protocol.frames import decode_response
+from mockbroker.selection import Selection, Subject, api_keys, selects
 
 if TYPE_CHECKING:
     from kafkawire.protocol.frames import RequestHeader
+    from kafkawire.protocol.schema import Struct
     from kafkawire.protocol.wire import Buffer
     from mockbroker.call import Client
+    from mockbroker.cluster import Cluster
 
 __all__ = ["Exchange", "Journal"]
 
@@ -25,24 +31,46 @@ _SMALL_BODY = 4096
 _OVERHEAD = 256
 """Bytes that an exchange takes beside its body and answer, roughly."""
 
+_SHOWN = 20
+"""Requests that the message of a failed assertion lists."""
+
+Api = str | Iterable[str] | None
+
 
 class Exchange:
     """One request, and its answer once there is one."""
 
-    __slots__ = ("_body", "broker", "client", "header", "kept_bytes", "response_frame", "response_version", "time")
+    __slots__ = (
+        "_body",
+        "_cluster",
+        "broker",
+        "client",
+        "header",
+        "kept_bytes",
+        "response_frame",
+        "response_time",
+        "response_version",
+        "time",
+    )
 
-    def __init__(self, time: float, broker: int, client: Client, header: RequestHeader, body: memoryview) -> None:
-        self.time = time
-        """The cluster's `now` when the broker took the request up."""
-        self.broker = broker
-        self.client = client
+    def __init__(
+        self, cluster: Cluster, now: float, broker: int, client: Client, header: RequestHeader, body: memoryview
+    ) -> None:
+        self.time = now + cluster.wall_clock_offset
+        """When the broker took the request up: seconds since the epoch, on the cluster's clock."""
+        self.broker: int = broker
+        self.client: Client = client
         """The other end of the connection: `client.connection` is its number, `client.software_name` what it calls itself."""
         self.header = header
-        self._body: Buffer = bytes(body) if len(body) <= _SMALL_BODY else body
+        self._cluster = cluster
+        size = len(body)
+        self._body: Buffer = bytes(body) if size <= _SMALL_BODY else body
         self.response_frame: list[Buffer] | None = None
-        """The answer as it was sent, in parts, before a fault cut it off."""
+        """The answer as it was before faults damaged it, in parts."""
         self.response_version = header.api_version
-        self.kept_bytes = _OVERHEAD + len(body)
+        self.response_time: float | None = None
+        """When it was given."""
+        self.kept_bytes = _OVERHEAD + size
         """What it takes of the journal's size; 0 once it has left the journal."""
 
     @property
@@ -77,6 +105,27 @@ class Exchange:
         cls = protocol.response(self.header.api_key)
         return decode_response(cls, self.response_version, b"".join(self.response_frame)[4:])
 
+    def is_like(self, selection: Selection) -> bool:
+        """Whether the request is as a selection wants it."""
+        return not selection or selects(selection, Subject(self._cluster, self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON values, under Kafka's own names; secrets as ***. What is malformed is null."""
+        return {
+            "time": round(self.time, 6),
+            "broker": self.broker,
+            "connection": self.client.connection,
+            "clientId": self.header.client_id,
+            "clientSoftwareName": self.client.software_name,
+            "clientSoftwareVersion": self.client.software_version,
+            "api": self.api,
+            "apiVersion": self.version,
+            "correlationId": self.header.correlation_id,
+            "request": _shown(Subject(self._cluster, self).request),
+            "responseTime": None if self.response_time is None else round(self.response_time, 6),
+            "response": _shown(self.response),
+        }
+
     def __repr__(self) -> str:
         return (
             f"<{self.api} v{self.version} from {self.client_id!r} to broker {self.broker}, connection {self.client.connection}>"
@@ -86,7 +135,8 @@ class Exchange:
 class Journal:
     """The ring. Any thread may read it.
 
-    exchanges, size: how many exchanges and bytes it keeps; older ones go first.
+    exchanges, size: how many exchanges and bytes it keeps; older ones go first. Where a method takes an `api`, that is Kafka's
+    name of one, a list of names, or None for all; the other keywords are those of `mockbroker.selection.Selection`.
     """
 
     def __init__(self, exchanges: int = 10_000, size: int = 64 << 20) -> None:
@@ -94,28 +144,33 @@ class Journal:
         self._most_exchanges = exchanges
         self._most_bytes = size
         self._bytes = 0
-        self._changed = threading.Condition()
+        self._recorded = 0
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._waiters = 0
 
     def record(self, exchange: Exchange) -> None:
         """Add a request that a broker has taken up."""
-        with self._changed:
+        with self._lock:
             self._ring.append(exchange)
+            self._recorded += 1
             self._bytes += exchange.kept_bytes
-            self._shrink()
+            if self._bytes > self._most_bytes or len(self._ring) > self._most_exchanges:
+                self._shrink()
             if self._waiters:
                 self._changed.notify_all()
 
-    def answered(self, exchange: Exchange, frame: list[Buffer], version: int) -> None:
-        """Keep the answer, a whole response frame, with its request."""
-        with self._changed:
+    def answered(self, exchange: Exchange, when: float, frame: list[Buffer], size: int, version: int) -> None:
+        """Keep the answer with its request: a response frame of `size` bytes, given at `when` (seconds since the epoch)."""
+        with self._lock:
             exchange.response_frame = frame
             exchange.response_version = version
+            exchange.response_time = when
             if exchange.kept_bytes:
-                size = sum(map(len, frame))
                 exchange.kept_bytes += size
                 self._bytes += size
-                self._shrink()
+                if self._bytes > self._most_bytes:
+                    self._shrink()
 
     def _shrink(self) -> None:
         while self._bytes > self._most_bytes or len(self._ring) > self._most_exchanges:
@@ -123,49 +178,116 @@ class Journal:
             self._bytes -= gone.kept_bytes
             gone.kept_bytes = 0
 
-    def requests(self, api: str | None = None, *, client_id: str | None = None, broker: int | None = None) -> list[Exchange]:
-        """The requests of an API (by Kafka's name), a client or a broker, oldest first; each with its answer."""
-        key = None if api is None else protocol.request(api).key
-        with self._changed:
+    def requests(self, api: Api = None, **selection: Unpack[Selection]) -> list[Exchange]:
+        """The requests that are like this, oldest first; each with its answer."""
+        keys = api_keys(api)
+        with self._lock:
             kept = list(self._ring)
-        return [
-            exchange
-            for exchange in kept
-            if key in (None, exchange.header.api_key)
-            and client_id in (None, exchange.client_id)
-            and broker in (None, exchange.broker)
-        ]
+        return _like(kept, keys, selection)
+
+    def count(self, api: Api = None, **selection: Unpack[Selection]) -> int:
+        """How many requests are like this."""
+        return len(self.requests(api, **selection))
 
     def wait_for(
-        self,
-        api: str | None = None,
-        *,
-        count: int = 1,
-        timeout: float = 10.0,
-        client_id: str | None = None,
-        broker: int | None = None,
+        self, api: Api = None, *, count: int = 1, timeout: float = 10.0, **selection: Unpack[Selection]
     ) -> list[Exchange]:
         """Wait until `count` such requests have come, and return them. Raises AssertionError after `timeout` seconds."""
-        deadline = time.monotonic() + timeout
+        keys, deadline = api_keys(api), time.monotonic() + timeout
+        found: list[Exchange] = []
+        looked_at = 0
+        while (new := self._newer_than(looked_at, deadline - time.monotonic())) is not None:
+            looked_at, exchanges = new
+            found += _like(exchanges, keys, selection)
+            if len(found) >= count:
+                return found
+        wanted = f"{count} x {_wanted(api, selection)}"
+        raise AssertionError(f"within {timeout} s there came {len(found)} of {wanted}; {self._seen()}")
+
+    def _newer_than(self, looked_at: int, timeout: float) -> tuple[int, list[Exchange]] | None:
+        """The exchanges behind the first so many, and how many there were in all; None if none comes in time."""
         with self._changed:
             self._waiters += 1
             try:
-                while True:
-                    found = self.requests(api, client_id=client_id, broker=broker)
-                    if len(found) >= count:
-                        return found
-                    if not self._changed.wait(deadline - time.monotonic()):
-                        break
+                if not self._changed.wait_for(lambda: self._recorded > looked_at, timeout):
+                    return None
             finally:
                 self._waiters -= 1
-        wanted = f"{count} x {api or 'any request'}" + (f" from {client_id!r}" if client_id else "")
-        seen = ", ".join(sorted({exchange.api for exchange in self.requests()})) or "nothing"
-        raise AssertionError(f"within {timeout} s there came {len(found)} of {wanted}; the journal has {seen}")
+            newest_first = list(islice(reversed(self._ring), self._recorded - looked_at))
+            return self._recorded, newest_first[::-1]
+
+    def expect(self, api: Api = None, *, count: int | None = None, **selection: Unpack[Selection]) -> list[Exchange]:
+        """Assert that `count` such requests have come, or (None) at least one, and return them. Raises AssertionError."""
+        found = self.requests(api, **selection)
+        if len(found) != count if count is not None else not found:
+            expected = "at least one" if count is None else str(count)
+            raise AssertionError(f"there came {len(found)} x {_wanted(api, selection)}, not {expected}; {self._seen()}")
+        return found
+
+    def expect_in_order(self, *apis: str, **selection: Unpack[Selection]) -> list[Exchange]:
+        """Assert that such requests of these APIs have come in this order, whatever came between, and return them."""
+        keys = [min(api_keys(api)) for api in apis]
+        found: list[Exchange] = []
+        for one in self.requests(**selection):
+            if len(found) < len(keys) and one.header.api_key == keys[len(found)]:
+                found.append(one)
+        if len(found) < len(keys):
+            came = " and ".join(apis[: len(found)]) or "nothing of it"
+            raise AssertionError(f"no {apis[len(found)]} came after {came} in {' > '.join(apis)}; {self._seen()}")
+        return found
+
+    def dump(self, file: IO[str], api: Api = None, **selection: Unpack[Selection]) -> None:
+        """Write the requests that are like this as JSON lines (`Exchange.to_dict`)."""
+        for exchange in self.requests(api, **selection):
+            json.dump(exchange.to_dict(), file)
+            file.write("\n")
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._changed:
+        with self._lock:
             for exchange in self._ring:
                 exchange.kept_bytes = 0
             self._ring.clear()
             self._bytes = 0
+
+    def _seen(self) -> str:
+        """What the journal has, for the message of a failed assertion."""
+        with self._lock:
+            kept = list(self._ring)
+        if not kept:
+            return "the journal has nothing"
+        lines = [f"\n  {one.time - kept[0].time:9.3f} s  {one!r}" for one in islice(kept, max(0, len(kept) - _SHOWN), None)]
+        return f"the journal has {len(kept)}, the last of them{''.join(lines)}"
+
+
+def _like(exchanges: Iterable[Exchange], keys: frozenset[int], selection: Selection) -> list[Exchange]:
+    return [one for one in exchanges if (not keys or one.header.api_key in keys) and one.is_like(selection)]
+
+
+def _wanted(api: Api, selection: Selection) -> str:
+    name = api if isinstance(api, str) else " or ".join(api or ()) or "any request"
+    options = ", ".join(f"{key}={value!r}" for key, value in selection.items())
+    return name + (f" with {options}" if options else "")
+
+
+def _shown(message: Struct | None) -> dict[str, Any] | None:
+    """A message as JSON values, secrets as ***."""
+    if message is None:
+        return None
+    plain = protocol.to_dict(message)
+    _hide_secrets(message, plain)
+    return plain
+
+
+def _hide_secrets(message: Struct, plain: dict[str, Any]) -> None:
+    for field in type(message).fields:
+        value = getattr(message, field.name)
+        if not field.secret or value is None:
+            continue
+        if not isinstance(field.element, type):
+            plain[field.json_name] = "***"
+        elif field.array:
+            for one, shown in zip(value, plain[field.json_name], strict=True):
+                _hide_secrets(one, shown)
+        else:
+            _hide_secrets(value, plain[field.json_name])

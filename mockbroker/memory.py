@@ -7,7 +7,8 @@ from itertools import count
 from typing import Protocol
 
 from mockbroker.cluster import Broker, Cluster
-from mockbroker.connection import NEVER, ServerConnection
+from mockbroker.connection import ServerConnection
+from mockbroker.timers import NEVER
 
 __all__ = ["Clock", "MemoryConnection", "MemoryServer"]
 
@@ -32,6 +33,8 @@ class MemoryServer:
         self._clock = clock
         self._numbers = count(1)
         self._connections: dict[MemoryConnection, int] = {}
+        self._timers_run_at = NEVER
+        cluster.timers.on_earlier = self._run_timers_at
         for broker in cluster.brokers.values():
             broker.host, broker.port = f"broker-{broker.id}", _PORT
 
@@ -63,11 +66,22 @@ class MemoryServer:
         """A connection has ended."""
         self._connections.pop(connection, None)
 
+    def _run_timers_at(self, deadline: float) -> None:
+        if deadline < self._timers_run_at:
+            self._timers_run_at = deadline
+            self._clock.at(deadline, lambda: self._run_timers(deadline))
+
+    def _run_timers(self, deadline: float) -> None:
+        if deadline == self._timers_run_at:  # else an earlier one has come in between, and seen to the rest
+            self._timers_run_at = NEVER
+            self.cluster.timers.run(self._clock.now())
+            self._run_timers_at(self.cluster.timers.next_deadline)
+
 
 class MemoryConnection:
     """The brokers' end of one connection."""
 
-    __slots__ = ("_clock", "_close", "_connection", "_ended", "_send", "_server", "_wake_at")
+    __slots__ = ("_clock", "_close", "_connection", "_ended", "_send", "_server")
 
     def __init__(
         self,
@@ -83,7 +97,6 @@ class MemoryConnection:
         self._send = send
         self._close = close
         self._connection = ServerConnection(server.cluster, broker, number, lambda: clock.at(clock.now(), self._go_on))
-        self._wake_at = NEVER
         self._ended = False
 
     def received(self, data: bytes) -> None:
@@ -109,16 +122,9 @@ class MemoryConnection:
             self._connection.run(self._clock.now())
             self._write()
 
-    def _time_has_come(self) -> None:
-        self._wake_at = NEVER
-        self._go_on()
-
     def _write(self) -> None:
         while parts := self._connection.take_output():
             self._send(b"".join(parts))
             self._connection.run(self._clock.now())
         if self._connection.closing:
             self.cut()
-        elif self._connection.wake_at < self._wake_at:
-            self._wake_at = self._connection.wake_at
-            self._clock.at(self._wake_at, self._time_has_come)

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Self
 
 from kafkawire.message import Header, Message, TopicPartition
-from kafkawire.protocol import records
-from kafkawire.protocol.murmur2 import murmur2
-from mockbroker.cluster import NO_LEADER, Cluster
-from mockbroker.formats import re_encode
+from mockbroker import data
+from mockbroker.clock import MockClock
+from mockbroker.cluster import Cluster
 from mockbroker.profiles import LATEST
 from mockbroker.server import Server
-from mockbroker.validator import append
+from mockbroker.topics import NO_LEADER
 
 if TYPE_CHECKING:
     import ssl
 
-    from kafkawire.protocol.wire import Buffer
-
 __all__ = ["MockBroker", "MockCluster"]
-
-# Versions of Produce that carry the one and the other.
-_PRODUCE_MESSAGE_SET = 2
-_PRODUCE_BATCH = 9
 
 
 class MockBroker:
@@ -38,17 +32,30 @@ class MockBroker:
 
     @property
     def host(self) -> str:
-        return self._broker.host
+        return self._server.host
 
     @property
     def port(self) -> int:
         """The port stays the same when the broker is stopped and started."""
-        return self._broker.port
+        return self._server.ports.get(self.id, 0)
 
     @property
     def address(self) -> str:
-        """The two as host:port."""
+        """The two as host:port: where it listens."""
         return _address(self.host, self.port)
+
+    @property
+    def advertised(self) -> str:
+        """The host:port that brokers tell clients to connect to."""
+        return _address(self._broker.host, self._broker.port)
+
+    def advertise(self, host: str, port: int) -> None:
+        """Have clients told of another address, such as that of a proxy; it stays until the cluster is started again."""
+
+        def tell() -> None:
+            self._broker.host, self._broker.port = host, port
+
+        self._server.call(tell)
 
     @property
     def online(self) -> bool:
@@ -88,11 +95,15 @@ class MockCluster:
     """A Kafka cluster in this process. Use it as a context manager, or `start()` and `close()` it. Any thread may call it.
 
     brokers: how many; their ids count from 1. topics: partitions by topic. version: the Kafka version to imitate, from
-    "0.8.2" on. port: of the first broker, the others have the next ones; 0 for free ports. host: the address to listen on and
-    to advertise. tls: a server-side context, for TLS on every port. config: broker configurations by Kafka's names.
+    "0.8.2" on. port: of the first broker, the others have the next ones; 0 for free ports. host: the address to listen on.
+    advertised_host: what clients are told to connect to, if that is another; `MockBroker.advertise` changes the port too.
+    racks: of the brokers, in turn. tls: a server-side context, for TLS on every port. config: broker configurations by Kafka's
+    names.
+    clock: "held" if time is to stand still but for `clock.advance`.
 
-    `fail`, `delay`, `drop`, `disconnect`, `cut`, `corrupt` and `throttle` make faults (see `mockbroker.faults.Faults`);
-    `journal` has what clients sent. Refusals raise BrokerError with Kafka's code.
+    `fail`, `delay`, `hold`, `drop`, `disconnect`, `throttle`, `corrupt`, `mismatch`, `flip`, `cut` and `split` make faults (see
+    `mockbroker.faults.Faults`), `check_faults` asserts that each has fired; `journal` has what clients sent; `clock` may be
+    held and advanced. Refusals raise BrokerError with Kafka's code.
     """
 
     def __init__(
@@ -103,21 +114,29 @@ class MockCluster:
         version: str = LATEST,
         port: int = 0,
         host: str = "127.0.0.1",
+        advertised_host: str | None = None,
+        racks: Sequence[str] = (),
         tls: ssl.SSLContext | None = None,
         config: Mapping[str, str] | None = None,
+        clock: Literal["running", "held"] = "running",
     ) -> None:
+        if clock not in ("running", "held"):
+            raise ValueError(f"clock={clock!r}: it has to be 'running' or 'held'")
         offset = time.time() - time.monotonic()
-        self.cluster = cluster = Cluster(brokers, version=version, config=config, wall_clock_offset=offset)
+        self.cluster = cluster = Cluster(brokers, version=version, config=config, racks=racks, wall_clock_offset=offset)
         """The core. Use `call` to touch it while the cluster runs."""
         for name, partitions in (topics or {}).items():
             cluster.create_topic(name, partitions)
-        self._server = Server(cluster, host, port, tls)
+        self.clock = MockClock(cluster, held=clock == "held")
+        self._server = Server(cluster, self.clock, host, port, tls, advertised_host)
         self.call = self._server.call
         self.brokers = {number: MockBroker(cluster, self._server, number) for number in cluster.brokers}
         self.journal = cluster.journal
         self.faults = faults = cluster.faults
-        self.fail, self.delay, self.drop, self.disconnect = faults.fail, faults.delay, faults.drop, faults.disconnect
-        self.cut, self.corrupt, self.throttle = faults.cut, faults.corrupt, faults.throttle
+        self.fail, self.delay, self.hold, self.drop = faults.fail, faults.delay, faults.hold, faults.drop
+        self.disconnect, self.throttle, self.corrupt = faults.disconnect, faults.throttle, faults.corrupt
+        self.mismatch, self.flip, self.cut, self.split = faults.mismatch, faults.flip, faults.cut, faults.split
+        self.check_faults = faults.check
 
     def start(self) -> Self:
         """Listen. Raises OSError if a port is taken."""
@@ -157,6 +176,44 @@ class MockCluster:
         """Delete a topic with its records."""
         self.call(lambda: self.cluster.delete_topic(name))
 
+    def add_broker(self) -> MockBroker:
+        """Let one more broker join, with the next id. Partitions move to it only if they are told to.
+
+        Raises OSError if its port is taken.
+        """
+
+        def add() -> MockBroker:
+            broker = self.cluster.add_broker()
+            self._server.add_broker(broker)
+            return MockBroker(self.cluster, self._server, broker.id)
+
+        added = self.call(add)
+        self.brokers[added.id] = added
+        return added
+
+    def remove_broker(self, broker: int) -> None:
+        """Let a broker leave for good; others take its place as leader and replica. ValueError for the last one."""
+
+        def remove() -> None:
+            self.cluster.remove_broker(broker)
+            self._server.remove_broker(broker)
+
+        self.call(remove)
+        del self.brokers[broker]
+
+    def set_replicas(self, topic: str, partition: int, brokers: Sequence[int]) -> None:
+        """Give a partition other replicas, the preferred one first. The leader stays if it is among them."""
+        self.call(lambda: self.cluster.set_replicas(self.cluster.partition(topic, partition), brokers))
+
+    def move_coordinator(self, group: str, broker: int) -> None:
+        """Make a broker the coordinator of a group, and of those that are kept in the same partition."""
+        self.call(lambda: self.cluster.move_coordinator(group, broker))
+
+    def coordinator(self, group: str) -> int | None:
+        """The id of the broker that coordinates a group."""
+        found = self.call(lambda: self.cluster.coordinator(group))
+        return None if found is None else found.id
+
     def move_leader(self, topic: str, partition: int, broker: int | None) -> None:
         """Make a broker (by id) the leader of a partition; None leaves the partition without a leader."""
         self.call(lambda: self.cluster.move_leader(topic, partition, NO_LEADER if broker is None else broker))
@@ -182,44 +239,31 @@ class MockCluster:
         """
         if not values:
             return []
-        return self.call(lambda: self._produce(topic, values, _bytes(key), partition, timestamp, tuple(headers)))
+        key_bytes, kept = _bytes(key), tuple(headers)
+        batch = [data.Record(topic, _bytes(value), key_bytes, partition, timestamp, kept) for value in values]
 
-    def _produce(
-        self,
-        topic: str,
-        values: tuple[bytes | str | None, ...],
-        key: bytes | None,
-        partition: int | None,
-        timestamp: int | None,
-        headers: tuple[Header, ...],
-    ) -> list[int]:
-        now_ms = self.cluster.wall_clock_ms(time.monotonic())
-        if partition is None:
-            partition = 0 if key is None else murmur2(key) % len(self.cluster.topic(topic).partitions)
-        at = now_ms if timestamp is None else timestamp
-        count = len(values)
-        parts = records.encode_columns(
-            [_bytes(value) for value in values], [key] * count, headers=[headers] * count, base_timestamp=at
-        )
-        data: Buffer = records.seal_batch(parts, count=count, base_timestamp=at, max_timestamp=at)
-        magic, version = self.cluster.profile.magic, _PRODUCE_BATCH
-        if magic < 2:
-            data, version = re_encode(data, magic), _PRODUCE_MESSAGE_SET
-        info = append(self.cluster.partition(topic, partition), data, version, magic, now_ms)
-        return list(range(info.base_offset, info.base_offset + count))
+        def append() -> list[int]:
+            chosen = data.choose_partition(self.cluster, topic, key_bytes) if partition is None else partition
+            return data.append_records(self.cluster, topic, chosen, batch, self.clock.now())
+
+        return self.call(append)
 
     def messages(self, topic: str, partition: int | None = None) -> list[Message]:
         """What a topic or one of its partitions holds: by partition, then by offset."""
-        return self.call(lambda: self._messages(topic, partition))
+        return self.call(lambda: data.messages(self.cluster, topic, partition))
 
-    def _messages(self, topic: str, partition: int | None) -> list[Message]:
-        partitions = self.cluster.topic(topic).partitions
-        chosen = partitions if partition is None else [self.cluster.partition(topic, partition)]
-        found: list[Message] = []
-        for one in chosen:
-            stored = [batch for kept in one.log.batches(one.log.start) for batch in records.read_batches(kept.data)]
-            found += records.messages(records.decode_columns(stored), topic, one.index)
-        return found
+    def load(self, path: str | Path) -> int:
+        """Create topics and append records from a file of JSON lines, as `dump` writes it; how many records there were.
+
+        Raises ValueError for a line that cannot be understood, OSError.
+        """
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        return self.call(lambda: data.load(self.cluster, lines, self.clock.now()))
+
+    def dump(self, path: str | Path) -> None:
+        """Write every topic with its records to a file of JSON lines. Raises OSError."""
+        with Path(path).open("w", encoding="utf-8") as file:
+            self.call(lambda: data.dump(self.cluster, file))
 
     def end_offset(self, topic: str, partition: int = 0) -> int:
         """The offset that the next record of a partition will get."""

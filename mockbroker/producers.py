@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -57,6 +58,10 @@ class ProducerStates:
                 return batch
         expected = (producer.batches[-1].last_sequence + 1) % _SEQUENCE_LIMIT
         return None if first == expected else ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
+    def last_batches(self) -> Iterator[tuple[int, int, Appended]]:
+        """Id, epoch and last batch of every producer."""
+        return ((producer_id, producer.epoch, producer.batches[-1]) for producer_id, producer in self._producers.items())
 
     def appended(self, producer_id: int, epoch: int, first: int, count: int, base_offset: int, timestamp: int) -> None:
         """Remember a batch that was written."""

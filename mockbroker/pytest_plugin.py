@@ -1,33 +1,54 @@
-"""The pytest plug-in: the fixture `mock_kafka`, a cluster of its own for each test, and the marker that sets it up.
+"""The pytest plug-in: fixtures with a mock cluster for each test or for the whole run, and the marker that sets one up.
 
 pytest loads it in every run where the distribution is installed, so it imports the mock only when a test asks for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from mockbroker.mock import MockCluster
 
-__all__ = ["mock_kafka", "pytest_configure"]
+__all__ = ["mock_kafka", "mock_kafka_options", "mock_kafka_session", "pytest_configure"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
     config.addinivalue_line(
-        "markers", 'mock_kafka(brokers=3, topics={}, version="4.3", ...): how to start the cluster of the fixture mock_kafka'
+        "markers",
+        'mock_kafka(brokers=3, topics={}, version="4.3", check_faults=False, ...): how to start the cluster of the fixture '
+        "mock_kafka, and whether a fault that never fired fails the test",
     )
 
 
+@pytest.fixture(scope="session")
+def mock_kafka_options() -> Mapping[str, Any]:
+    """The arguments of MockCluster for both fixtures. Override it in a conftest.py."""
+    return {}
+
+
 @pytest.fixture
-def mock_kafka(request: pytest.FixtureRequest) -> Iterator[MockCluster]:
-    """A running mock cluster of 3 brokers; `@pytest.mark.mock_kafka(...)` takes the arguments of MockCluster."""
+def mock_kafka(request: pytest.FixtureRequest, mock_kafka_options: Mapping[str, Any]) -> Iterator[MockCluster]:
+    """A running mock cluster of 3 brokers for this test; `@pytest.mark.mock_kafka(...)` takes the arguments of MockCluster."""
     from mockbroker import MockCluster
 
     marker = request.node.get_closest_marker("mock_kafka")
-    with MockCluster(*(marker.args if marker else ()), **(marker.kwargs if marker else {})) as cluster:
+    options = {**mock_kafka_options, **(marker.kwargs if marker else {})}
+    check_faults = options.pop("check_faults", False)
+    with MockCluster(*(marker.args if marker else ()), **options) as cluster:
+        yield cluster
+        if check_faults:
+            cluster.check_faults()
+
+
+@pytest.fixture(scope="session")
+def mock_kafka_session(mock_kafka_options: Mapping[str, Any]) -> Iterator[MockCluster]:
+    """A running mock cluster of 3 brokers for all tests that ask for it: give topics and groups names of their own."""
+    from mockbroker import MockCluster
+
+    with MockCluster(**mock_kafka_options) as cluster:
         yield cluster

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import heapq
 import os
 import selectors
 import socket
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mockbroker.timers import NEVER
 from mockbroker.tls import TlsStream
 from mockbroker.transport import Transport
 
 if TYPE_CHECKING:
     import ssl
 
+    from mockbroker.clock import MockClock
     from mockbroker.cluster import Broker, Cluster
 
 __all__ = ["Server"]
@@ -35,17 +35,31 @@ class Server:
     """Serves a cluster from its own thread, which alone touches the cluster: everything else goes through `call`.
 
     host, port: where the first broker listens; the others take the ports behind it, or any with 0. tls: for all listeners.
+    advertised_host: what brokers tell clients to connect to, if that is not `host`.
     """
 
-    def __init__(self, cluster: Cluster, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        clock: MockClock,
+        host: str,
+        port: int,
+        tls: ssl.SSLContext | None,
+        advertised_host: str | None = None,
+    ) -> None:
         self._cluster = cluster
-        self._host = host
+        self._clock = clock
+        self.now = clock.now
+        clock.drive(self)
+        cluster.faults.call = self.call
+        self.host = host
+        self.ports: dict[int, int] = {}
+        """Where each broker listens, or did so last."""
         self._port = port
         self._tls = tls
+        self._advertised_host = advertised_host or host
         self._listeners: dict[int, _Listener] = {}
-        self._timers: list[tuple[float, int, Transport]] = []
         self._connection_numbers = count(1)
-        self._timer_numbers = count()
         self._ready: deque[Transport] = deque()
         self._commands: deque[tuple[Callable[[], Any], Future[Any]]] = deque()
         self._lock = threading.RLock()
@@ -61,10 +75,8 @@ class Server:
         self._woken_end.setblocking(False)
         self._selector.register(self._woken_end, selectors.EVENT_READ, self._drain_wakes)
         try:
-            for place, broker in enumerate(self._cluster.brokers.values()):
-                self._listeners[broker.id] = listener = _Listener(self, broker, self._host, self._port and self._port + place)
-                broker.host, broker.port = self._host, listener.port
-                listener.open()
+            for broker in self._cluster.brokers.values():
+                self._listen(broker)
         except OSError:
             self._finish()
             raise
@@ -92,6 +104,16 @@ class Server:
                 self._wake_end.send(b"\0")
         return done.result()
 
+    def add_broker(self, broker: Broker) -> None:
+        """Let a new broker listen. Within `call` only. Raises OSError if its port is taken."""
+        if self._running:
+            self._listen(broker)
+
+    def remove_broker(self, broker_id: int) -> None:
+        """Cut the connections of a broker and give its port up. Within `call` only."""
+        if self._running:
+            self._listeners.pop(broker_id).release()
+
     def open_broker(self, broker_id: int) -> None:
         """Let a broker listen again, on its port. Within `call` only."""
         self._listeners[broker_id].open()
@@ -110,10 +132,6 @@ class Server:
         elif watched:
             self._selector.unregister(sock)
 
-    def go_on_at(self, when: float, transport: Transport) -> None:
-        """Call its `time_has_come` at a time of `time.monotonic`."""
-        heapq.heappush(self._timers, (when, next(self._timer_numbers), transport))
-
     def go_on_soon(self, transport: Transport) -> None:
         """Call its `go_on` in this turn of the loop."""
         self._ready.append(transport)
@@ -123,21 +141,37 @@ class Server:
         tls = None if self._tls is None else TlsStream(self._tls)
         return Transport(self, sock, self._cluster, broker, next(self._connection_numbers), tls, on_close)
 
+    def _listen(self, broker: Broker) -> None:
+        listener = _Listener(self, broker, self.host, self._port and self._port + broker.id - 1)
+        self._listeners[broker.id] = listener
+        self.ports[broker.id] = listener.port
+        broker.host, broker.port = self._advertised_host, listener.port
+        if broker.online:
+            listener.open()
+
     def _run(self) -> None:
         while self._running:
-            timeout = max(self._timers[0][0] - time.monotonic(), 0) if self._timers else None
-            for key, mask in self._selector.select(timeout):
+            for key, mask in self._selector.select(self._patience()):
                 key.data(mask)
             while self._commands:
                 _execute(*self._commands.popleft())
-            now = time.monotonic()
-            while self._timers and self._timers[0][0] <= now:
-                heapq.heappop(self._timers)[2].time_has_come()
-            while self._ready:
-                self._ready.popleft().go_on()
+            self.settle()
         with self._lock:
             while self._commands:
                 _execute(*self._commands.popleft())
+
+    def _patience(self) -> float | None:
+        """Seconds until the next timer is due; None if there is none, or time stands still."""
+        deadline = self._cluster.timers.next_deadline
+        return None if self._clock.held or deadline == NEVER else max(deadline - self.now(), 0)
+
+    def settle(self) -> None:
+        """Do all that is due now: timers, and the connections that were woken. In the thread only."""
+        now = self.now()
+        while self._ready or self._cluster.timers.next_deadline <= now:  # a request may set a timer that is due at once
+            self._cluster.timers.run(now)
+            if self._ready:
+                self._ready.popleft().go_on()
 
     def _drain_wakes(self, _mask: int) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -150,7 +184,6 @@ class Server:
         for listener in self._listeners.values():
             listener.release()
         self._listeners.clear()
-        self._timers.clear()
         self._selector.close()
         self._wake_end.close()
         self._woken_end.close()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 import socket
-import time
 from collections import deque
 from collections.abc import Callable
 from itertools import islice
 from selectors import EVENT_READ, EVENT_WRITE
 from typing import TYPE_CHECKING, Protocol
 
-from mockbroker.connection import NEVER, ServerConnection
+from mockbroker.connection import ServerConnection
 
 if TYPE_CHECKING:
     from kafkawire.protocol.wire import Buffer
@@ -35,14 +34,14 @@ class IoLoop(Protocol):
     def go_on_soon(self, transport: Transport) -> None:
         """Call its `go_on` in this turn of the loop."""
 
-    def go_on_at(self, when: float, transport: Transport) -> None:
-        """Call its `time_has_come` at a time of `time.monotonic`."""
+    def now(self) -> float:
+        """The time on the cluster's clock."""
 
 
 class Transport:
     """One client. on_close is called once, whoever closes."""
 
-    __slots__ = ("_closed", "_connection", "_events", "_loop", "_on_close", "_socket", "_tls", "_unsent", "_wake_at")
+    __slots__ = ("_closed", "_connection", "_events", "_loop", "_on_close", "_socket", "_tls", "_unsent")
 
     def __init__(
         self,
@@ -56,12 +55,11 @@ class Transport:
     ) -> None:
         self._loop = loop
         self._socket = sock
-        self._connection = ServerConnection(cluster, broker, number, lambda: loop.go_on_soon(self))
+        self._connection = ServerConnection(cluster, broker, number, lambda: loop.go_on_soon(self), _address(sock))
         self._tls = tls
         self._on_close = on_close
         self._unsent: deque[Buffer] = deque()
         self._events = 0
-        self._wake_at = NEVER
         self._closed = False
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -70,11 +68,6 @@ class Transport:
     def go_on(self) -> None:
         """Something that the connection waited for has happened."""
         self._serve(self._write)
-
-    def time_has_come(self) -> None:
-        """The time that `go_on_at` was called for."""
-        self._wake_at = NEVER
-        self.go_on()
 
     def close(self) -> None:
         """Cut the connection."""
@@ -115,14 +108,14 @@ class Transport:
             data = self._tls.received(data)
             self._unsent.extend(filter(None, [self._tls.outgoing()]))
         if data and not self._connection.closing:
-            self._connection.received(data, time.monotonic())
+            self._connection.received(data, self._loop.now())
         if self._tls is not None and self._tls.ended:
             self._connection.closing = True
 
     def _write(self) -> None:
         """Write while there is something and the client takes it; what is written makes room for the next answers."""
         while self._flush():
-            self._connection.run(time.monotonic())
+            self._connection.run(self._loop.now())
             parts = self._connection.take_output()
             if not parts:
                 if self._connection.closing:
@@ -158,6 +151,11 @@ class Transport:
         if events != self._events:
             self._events = events
             self._loop.watch(self._socket, events, self._on_event)
-        if connection.wake_at < self._wake_at:
-            self._wake_at = connection.wake_at
-            self._loop.go_on_at(self._wake_at, self)
+
+
+def _address(sock: socket.socket) -> str:
+    """Where the client is."""
+    try:
+        return str(sock.getpeername()[0])
+    except OSError:  # gone already
+        return ""

@@ -1,6 +1,6 @@
 """What a leader checks before records enter the log, as Kafka's LogValidator and ProducerStateManager do.
 
-Left out: the records inside a batch are not unpacked, except where a compacted topic needs their keys; limits on timestamps.
+Left out: transactions.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from kafkawire.errors import CorruptRecordsError, ErrorCode, broker_error
 from kafkawire.protocol import records
 from kafkawire.protocol.compression import Codec
 from mockbroker.formats import re_encode, stamp_batch, stamp_message_set
+from mockbroker.record_checks import RecordsRejectedError, TimeLimits, check_records, time_limits
 
 if TYPE_CHECKING:
     from kafkawire.protocol.records import RecordBatch
     from kafkawire.protocol.wire import Buffer
-    from mockbroker.cluster import Partition
+    from mockbroker.topics import Partition
 
 __all__ = ["AppendInfo", "append"]
 
@@ -29,48 +30,64 @@ class AppendInfo(NamedTuple):
     log_append_time: int
 
 
-def append(partition: Partition, data: Buffer, version: int, magic: int, now_ms: int) -> AppendInfo:
+def append(
+    partition: Partition, data: Buffer, version: int, magic: int, now_ms: int, *, limit_times: bool = False
+) -> AppendInfo:
     """Check what a Produce request of this version brought, and append it in the log's format.
 
-    Raises BrokerError with the code to answer.
+    limit_times: whether records may be refused for their times. Raises BrokerError with the code to answer, and
+    RecordsRejectedError where the log has looked at them.
     """
+    limits = time_limits(partition.topic, now_ms) if limit_times else None
     log_append_time = now_ms if partition.topic.config("message.timestamp.type") == "LogAppendTime" else None
+    if version >= 3:
+        _check_form(data, version)
     try:
         batches = list(records.read_batches(data))
-        if not batches or batches[-1].end != len(data):
-            error = ErrorCode.INVALID_RECORD if version >= 3 else ErrorCode.CORRUPT_MESSAGE
-            raise broker_error(error, f"{len(data)} bytes of records that end in the middle of a batch")
-        _check_size(partition, batches)
+        if not batches:  # in a message set, a message that is cut off at the end is left out quietly (trap 41)
+            return AppendInfo(-1, -1)
+        for batch in batches:
+            _check_size(partition, batch.size)
         if version < 3:
-            info = _append_old(partition, data, batches, magic, log_append_time)
+            info = _append_old(partition, data, batches, magic, log_append_time, limits)
         else:
-            info = _append_batch(partition, batches, version, log_append_time)
+            info = _append_batch(partition, batches[0], log_append_time, limits)
     except CorruptRecordsError as error:
         raise broker_error(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+    partition.log.modified_ms = now_ms
     partition.log.changed.wake()
     return info
 
 
-def _check_size(partition: Partition, batches: list[RecordBatch]) -> None:
-    limit = int(partition.topic.config("max.message.bytes"))
-    largest = max(batch.size for batch in batches)
-    if largest > limit:
-        raise broker_error(ErrorCode.MESSAGE_TOO_LARGE, f"a record batch of {largest} bytes, over max.message.bytes={limit}")
-
-
-def _append_batch(partition: Partition, batches: list[RecordBatch], version: int, log_append_time: int | None) -> AppendInfo:
-    batch = batches[0]
-    if len(batches) != 1 or batch.magic != 2:  # trap 27
+def _check_form(data: Buffer, version: int) -> None:
+    """Since version 3 a request brings exactly one batch of format 2 (trap 27). That is seen before any log is."""
+    try:
+        batches = list(records.read_batches(data, check_crcs=False))
+    except CorruptRecordsError as error:
+        raise broker_error(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+    if len(batches) != 1 or batches[0].magic != 2 or batches[0].end != len(data):
         raise broker_error(ErrorCode.INVALID_RECORD, f"Produce v{version} takes exactly one batch of format 2")
-    if batch.codec is Codec.ZSTD and version < _ZSTD_SINCE:
+    if batches[0].codec is Codec.ZSTD and version < _ZSTD_SINCE:
         raise broker_error(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
+
+
+def _check_size(partition: Partition, size: int) -> None:
+    limit = int(partition.topic.config("max.message.bytes"))
+    if size > limit:
+        raise broker_error(ErrorCode.MESSAGE_TOO_LARGE, f"a record batch of {size} bytes, over max.message.bytes={limit}")
+
+
+def _append_batch(
+    partition: Partition, batch: RecordBatch, log_append_time: int | None, limits: TimeLimits | None
+) -> AppendInfo:
     if batch.is_control or batch.count < 1 or batch.next_offset - batch.base_offset != batch.count:
-        raise broker_error(ErrorCode.INVALID_RECORD, f"a batch of {batch.count} records that no producer may send")
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD)
     if batch.producer_id >= 0 and batch.base_sequence < 0:
-        raise broker_error(ErrorCode.INVALID_RECORD, f"a batch of producer {batch.producer_id} without a sequence number")
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD)
     if batch.is_transactional:
-        raise broker_error(ErrorCode.INVALID_TXN_STATE, "no transaction is open")
-    _check_keys(partition, batches)
+        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED  # nobody may use the id that the request does not have
+        raise broker_error(error, "no transaction is open")
+    check_records(partition, [batch], limits)
     sequence = (batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count)
     if batch.producer_id >= 0:
         verdict = partition.producers.check(*sequence)
@@ -87,15 +104,33 @@ def _append_batch(partition: Partition, batches: list[RecordBatch], version: int
 
 
 def _append_old(
-    partition: Partition, data: Buffer, batches: list[RecordBatch], magic: int, log_append_time: int | None
+    partition: Partition,
+    data: Buffer,
+    batches: list[RecordBatch],
+    magic: int,
+    log_append_time: int | None,
+    limits: TimeLimits | None,
 ) -> AppendInfo:
     """A message set of Produce 0-2, converted to the log's format where that is another."""
-    if any(batch.magic > 1 for batch in batches):
-        raise broker_error(ErrorCode.INVALID_RECORD, "Produce before v3 takes message sets of formats 0 and 1 only")
-    _check_keys(partition, batches)
+    formats = {batch.magic for batch in batches}
+    if magic < 2 and 2 in formats:
+        raise broker_error(ErrorCode.CORRUPT_MESSAGE, "a record batch, in a format that the broker does not know")
+    if magic == 2 and len(formats) > 1:
+        raise RecordsRejectedError(ErrorCode.INVALID_RECORD)
+    if formats == {2}:  # which nobody should send so
+        return _append_batch(partition, batches[0], log_append_time, limits)
+    try:
+        check_records(partition, batches, limits)
+    except RecordsRejectedError as refusal:
+        if magic < 2:  # INVALID_RECORD came later
+            raise broker_error(ErrorCode.CORRUPT_MESSAGE, str(refusal)) from refusal
+        raise
     base_offset = partition.log.end
-    if any(batch.magic != magic for batch in batches):
+    data = memoryview(data)[: batches[-1].end]
+    if formats != {magic}:
         data = re_encode(data, magic)
+        if magic == 2:  # one batch of what were several messages
+            _check_size(partition, len(data))
     if magic == 2:
         (batch,) = records.read_batches(data, check_crcs=False)
         stamped = [stamp_batch(batch, base_offset, partition.leader_epoch, log_append_time)]
@@ -104,11 +139,3 @@ def _append_old(
     for one in stamped:
         partition.log.append(one)
     return AppendInfo(base_offset, -1 if log_append_time is None or magic == 0 else log_append_time)
-
-
-def _check_keys(partition: Partition, batches: list[RecordBatch]) -> None:
-    """A compacted topic keeps one record a key: records without are refused."""
-    if "compact" in partition.topic.config("cleanup.policy"):
-        columns = records.decode_columns(batches)
-        if any(end < 0 for end in columns.key_ends):
-            raise broker_error(ErrorCode.INVALID_RECORD, "Compacted topic cannot accept message without key.")

@@ -1,52 +1,33 @@
-"""What the mock brokers serve: one module per API, each with its `REQUEST` class and `handle(call, request, now)`."""
+"""What the mock brokers serve: one module per API, named after it, with its `handle(call, request, now)`.
+
+A module is loaded when the first request of its API comes.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING, Any, Final
 
-from mockbroker.handlers import (
-    api_versions,
-    create_topics,
-    delete_topics,
-    fetch,
-    find_coordinator,
-    init_producer_id,
-    list_offsets,
-    metadata,
-    offset_commit,
-    offset_fetch,
-    produce,
-)
+from kafkawire.protocol.messages import API_KEYS, module_name
 
 if TYPE_CHECKING:
-    from kafkawire.protocol.schema import Request
     from mockbroker.call import Answer, Call
 
-__all__ = ["HANDLERS", "Handler"]
+__all__ = ["SERVED", "Handle", "handler"]
+
+Handle = Callable[["Call", Any, float], "Answer"]
+
+_MODULES: Final = {module.name for module in iter_modules(__path__)}
+
+SERVED: Final[dict[int, str]] = {key: name for name, key in API_KEYS.items() if module_name(name) in _MODULES}
+"""The names of the APIs that are served, by key."""
 
 
-class Handler(NamedTuple):
-    """One API: its request class and the function that answers it."""
-
-    request: type[Request]
-    handle: Callable[[Call, Any, float], Answer]
-
-
-HANDLERS: dict[int, Handler] = {
-    module.REQUEST.key: Handler(module.REQUEST, module.handle)
-    for module in (
-        api_versions,
-        create_topics,
-        delete_topics,
-        fetch,
-        find_coordinator,
-        init_producer_id,
-        list_offsets,
-        metadata,
-        offset_commit,
-        offset_fetch,
-        produce,
-    )
-}
-"""By API key."""
+@cache
+def handler(api_key: int) -> Handle:
+    """What answers the requests of an API. Raises KeyError for one that is not served."""
+    handle: Handle = import_module(f"{__name__}.{module_name(SERVED[api_key])}").handle
+    return handle

@@ -1,6 +1,7 @@
 """ApiVersions 0-4: what the profile of this version advertises, which is what the mock serves.
 
-The connection answers unsupported versions through `downgrade` (KIP-511). Left out: features (KIP-584).
+The connection answers unsupported versions through `downgrade` (KIP-511). Features (KIP-584) are as the real broker has them
+when it is new.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from kafkawire.protocol.messages.api_versions import ApiVersionsRequest, ApiVers
 from mockbroker.call import Answer, Call
 from mockbroker.profiles import Profile
 
-__all__ = ["REQUEST", "downgrade", "handle"]
+__all__ = ["downgrade", "handle"]
 
-REQUEST = ApiVersionsRequest
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
@@ -26,13 +26,26 @@ def handle(call: Call, request: ApiVersionsRequest, now: float) -> Answer:
         if not all(map(_SOFTWARE.fullmatch, names)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         call.client.software_name, call.client.software_version = names
-    error = call.injected.error if call.injected is not None else ErrorCode.NONE
-    return ApiVersionsResponse(error_code=error, api_keys=_listed(call.cluster.profile, call.cluster.profile.advertised))
+    profile = call.cluster.profile
+    return ApiVersionsResponse(
+        error_code=call.injected.error if call.injected is not None else ErrorCode.NONE,
+        api_keys=_listed(profile, profile.advertised),
+        supported_features=[
+            ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+            for name, (lowest, highest) in profile.supported_features.items()
+            if lowest > 0 or call.version >= 4  # older clients fail on a feature that can be at level 0 (KAFKA-17492)
+        ],
+        finalized_features_epoch=profile.finalized_features_epoch,
+        finalized_features=[
+            ApiVersionsResponse.FinalizedFeatureKey(name=name, min_version_level=lowest, max_version_level=highest)
+            for name, (lowest, highest) in profile.finalized_features.items()
+        ],
+    )
 
 
 def downgrade(profile: Profile) -> ApiVersionsResponse:
     """The answer to a version that the broker does not know, to be sent in version 0 (KIP-511, trap 5)."""
-    keys = [REQUEST.key] if profile.lists_itself_on_downgrade else []
+    keys = [ApiVersionsRequest.key] if profile.lists_itself_on_downgrade else []
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_listed(profile, keys))
 
 

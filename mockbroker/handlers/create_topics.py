@@ -7,24 +7,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 from kafkawire.errors import BrokerError, ErrorCode, broker_error
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from mockbroker.call import Answer, Call
-from mockbroker.cluster import Topic
-from mockbroker.configs import TOPIC_CONFIGS
+from mockbroker.configs import TOPIC_CONFIGS, Source
+from mockbroker.topics import Topic
 
-__all__ = ["REQUEST", "handle"]
+__all__ = ["MOST_RECORDS", "handle"]
 
-REQUEST = CreateTopicsRequest
+
+MOST_RECORDS = 10_000
+"""What a controller writes to its log for one request: a record for each topic, partition and configuration."""
 
 _Asked = CreateTopicsRequest.CreatableTopic
 _TopicAnswer = CreateTopicsResponse.CreatableTopicResult
-_DYNAMIC_TOPIC_CONFIG = 1
-_DEFAULT_CONFIG = 5
 
 
 def handle(call: Call, request: CreateTopicsRequest, now: float) -> Answer:
+    too_many = _too_many(call, request)
+    if too_many is not None:
+        refused = partial(_TopicAnswer, error_code=ErrorCode.POLICY_VIOLATION, error_message=too_many, configs=[])
+        return CreateTopicsResponse(topics=[refused(name=topic.name) for topic in request.topics])
     asked = Counter(topic.name for topic in request.topics)
     return CreateTopicsResponse(
         topics=[
@@ -34,8 +39,22 @@ def handle(call: Call, request: CreateTopicsRequest, now: float) -> Answer:
     )
 
 
+def _too_many(call: Call, request: CreateTopicsRequest) -> str | None:
+    """Why a controller does not even look at so many partitions at once."""
+    default = int(call.cluster.config["num.partitions"])
+    wanted = [
+        len(topic.assignments) or (default if topic.num_partitions == -1 else topic.num_partitions) for topic in request.topics
+    ]
+    partitions = sum(max(number, 0) for number in wanted)
+    if partitions > MOST_RECORDS:
+        return "Excessively large number of partitions per request."
+    if partitions + len(wanted) + sum(len(topic.configs) for topic in request.topics) > MOST_RECORDS:
+        return "Unable to perform excessively large batch operation."
+    return None
+
+
 def _create(call: Call, asked: _Asked, *, repeated: bool, validate_only: bool) -> _TopicAnswer:
-    answer = _TopicAnswer(name=asked.name, error_message=None)
+    answer = _TopicAnswer(name=asked.name, error_message=None, configs=[])
     try:
         error = call.injected_error(asked.name) or call.controller_error()
         if error is not None:
@@ -57,28 +76,36 @@ def _create(call: Call, asked: _Asked, *, repeated: bool, validate_only: bool) -
     answer.topic_id = topic.id
     answer.num_partitions = len(topic.partitions)
     answer.replication_factor = len(topic.partitions[0].replicas)
-    answer.configs = _configs(topic)
+    answer.configs = _configs(call, topic)
     return answer
 
 
 def _assignments(asked: _Asked) -> Sequence[Sequence[int]]:
     if not asked.assignments:
         return ()
-    if asked.num_partitions != -1 or asked.replication_factor != -1:
-        reason = "A manual partition assignment was specified, but numPartitions or replicationFactor was not set to -1."
+    if asked.replication_factor != -1:
+        reason = "A manual partition assignment was specified, but replication factor was not set to -1."
         raise broker_error(ErrorCode.INVALID_REQUEST, reason)
-    replicas = {assignment.partition_index: assignment.broker_ids for assignment in asked.assignments}
-    if sorted(replicas) != list(range(len(asked.assignments))):
-        raise broker_error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions should be a consecutive 0-based integer sequence")
+    if asked.num_partitions != -1:
+        reason = "A manual partition assignment was specified, but numPartitions was not set to -1."
+        raise broker_error(ErrorCode.INVALID_REQUEST, reason)
+    replicas: dict[int, Sequence[int]] = {}
+    for assignment in asked.assignments:
+        index = assignment.partition_index
+        if index in replicas:
+            reason = f"Found multiple manual partition assignments for partition {index}"
+            raise broker_error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
+        replicas[index] = assignment.broker_ids
+    if sorted(replicas) != list(range(len(replicas))):
+        reason = "partitions should be a consecutive 0-based integer sequence"
+        raise broker_error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
     return [replicas[index] for index in sorted(replicas)]
 
 
-def _configs(topic: Topic) -> list[_TopicAnswer.CreatableTopicConfigs]:
-    return [
-        _TopicAnswer.CreatableTopicConfigs(
-            name=name,
-            value=topic.config(name),
-            config_source=_DYNAMIC_TOPIC_CONFIG if name in topic.configs else _DEFAULT_CONFIG,
-        )
-        for name in TOPIC_CONFIGS
-    ]
+def _configs(call: Call, topic: Topic) -> list[_TopicAnswer.CreatableTopicConfigs]:
+    described = []
+    for name in TOPIC_CONFIGS:
+        given = topic.given(name, call.broker.id)
+        source = given[0].source if given else Source.DEFAULT
+        described.append(_TopicAnswer.CreatableTopicConfigs(name=name, value=topic.config(name), config_source=source))
+    return described

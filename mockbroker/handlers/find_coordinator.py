@@ -1,6 +1,6 @@
 """FindCoordinator 0-6: the broker that coordinates a group or a transactional id, several at once from version 4 (KIP-699).
 
-Left out: share groups (refused).
+The internal topic that decides it comes into being with the first question. Left out: share groups (refused).
 """
 
 from __future__ import annotations
@@ -8,17 +8,29 @@ from __future__ import annotations
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from mockbroker.call import Answer, Call
+from mockbroker.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
-__all__ = ["REQUEST", "handle"]
+__all__ = ["handle"]
 
-REQUEST = FindCoordinatorRequest
 
 _Coordinator = FindCoordinatorResponse.Coordinator
-_KEY_TYPES = (0, 1)  # group, transaction
+_SHARE = 2
+_TOPICS = {0: OFFSETS_TOPIC, 1: TRANSACTIONS_TOPIC}
+"""Where each type of key is kept."""
+
+_SEVERAL_KEYS = 4
+"""The version that brought them."""
+
+# What Kafka says with these errors.
+_MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
+    "incompatible broker. See the broker logs for more details."
+)
+_NOT_AVAILABLE = "The coordinator is not available."
 
 
 def handle(call: Call, request: FindCoordinatorRequest, now: float) -> Answer:
-    if call.version >= 4:
+    if call.version >= _SEVERAL_KEYS:
         return FindCoordinatorResponse(coordinators=[_find(call, key, request.key_type) for key in request.coordinator_keys])
     found = _find(call, request.key, request.key_type)
     return FindCoordinatorResponse(
@@ -27,14 +39,17 @@ def handle(call: Call, request: FindCoordinatorRequest, now: float) -> Answer:
 
 
 def _find(call: Call, key: str, key_type: int) -> _Coordinator:
-    broker = call.cluster.coordinator(key)
-    error = call.injected.error if call.injected is not None else ErrorCode.NONE
-    if key_type not in _KEY_TYPES:
-        error = ErrorCode.INVALID_REQUEST
-    elif broker is None:
-        error = ErrorCode.COORDINATOR_NOT_AVAILABLE
-    if error or broker is None:
-        message = error.text if call.version < 4 else ""
-        return _Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=message)
-    message = "NONE" if call.version < 4 else ""  # Kafka's own inconsistency
+    alone = call.version < _SEVERAL_KEYS
+    if key_type not in _TOPICS:
+        return _refusal(key, ErrorCode.INVALID_REQUEST, "" if key_type == _SHARE and not alone else _MALFORMED)
+    if call.injected is not None:
+        return _refusal(key, call.injected.error, call.injected.error.text if alone else "")
+    broker = call.cluster.coordinator(key, _TOPICS[key_type])
+    if broker is None:
+        return _refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOT_AVAILABLE if alone else "")
+    message = "NONE" if alone else ""  # Kafka's own inconsistency
     return _Coordinator(key=key, node_id=broker.id, host=broker.host, port=broker.port, error_message=message)
+
+
+def _refusal(key: str, error: ErrorCode, message: str) -> _Coordinator:
+    return _Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=message)

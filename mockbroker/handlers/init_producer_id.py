@@ -9,15 +9,19 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from mockbroker.call import Answer, Call
 
-__all__ = ["REQUEST", "handle"]
-
-REQUEST = InitProducerIdRequest
+__all__ = ["handle"]
 
 
 def handle(call: Call, request: InitProducerIdRequest, now: float) -> Answer:
     if call.injected is not None:
         return InitProducerIdResponse(error_code=call.injected.error, producer_epoch=-1)
-    if request.transactional_id is not None:
-        error = ErrorCode.UNSUPPORTED_VERSION if request.transactional_id else ErrorCode.INVALID_REQUEST
+    error = _refusal(request)
+    if error is not None:
         return InitProducerIdResponse(error_code=error, producer_epoch=-1)
     return InitProducerIdResponse(producer_id=call.cluster.next_producer_id(), producer_epoch=0)
+
+
+def _refusal(request: InitProducerIdRequest) -> ErrorCode | None:
+    if request.transactional_id == "" or (request.producer_id == -1) != (request.producer_epoch == -1):
+        return ErrorCode.INVALID_REQUEST
+    return None if request.transactional_id is None else ErrorCode.UNSUPPORTED_VERSION

@@ -8,17 +8,19 @@ Left out: tiered storage (-4 is the start, -5 and -6 find nothing), transactions
 
 from __future__ import annotations
 
+from collections import Counter
+
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from mockbroker.call import Answer, Call
-from mockbroker.cluster import Partition
 from mockbroker.log import PartitionLog, TimestampedOffset
+from mockbroker.topics import Partition
 
-__all__ = ["REQUEST", "handle"]
+__all__ = ["handle"]
 
-REQUEST = ListOffsetsRequest
 
 _PartitionAnswer = ListOffsetsResponse.Topic.Partition
+_DEBUGGING = -2  # a replica id for tools, which any replica answers
 _LATEST = -1
 _EARLIEST = -2
 _MAX_TIMESTAMP = -3
@@ -36,23 +38,29 @@ _SINCE_VERSION = {
 
 
 def handle(call: Call, request: ListOffsetsRequest, now: float) -> Answer:
-    return ListOffsetsResponse(
-        topics=[
-            ListOffsetsResponse.Topic(
-                name=topic.name, partitions=[_list(call, topic.name, wanted) for wanted in topic.partitions]
-            )
-            for topic in request.topics
-        ]
-    )
+    now_ms = call.cluster.wall_clock_ms(now)
+    return ListOffsetsResponse(topics=[_topic(call, request, topic, now_ms) for topic in request.topics])
 
 
-def _list(call: Call, name: str, wanted: ListOffsetsRequest.Topic.Partition) -> _PartitionAnswer:
+def _topic(call: Call, request: ListOffsetsRequest, asked: ListOffsetsRequest.Topic, now_ms: int) -> ListOffsetsResponse.Topic:
+    often = Counter(wanted.partition_index for wanted in asked.partitions)
+    wanted_once = {wanted.partition_index: wanted for wanted in asked.partitions}.values()
+    answers = [
+        _list(call, asked.name, wanted, request.replica_id, now_ms)
+        if often[wanted.partition_index] == 1
+        else _PartitionAnswer(partition_index=wanted.partition_index, error_code=ErrorCode.INVALID_REQUEST)
+        for wanted in wanted_once
+    ]
+    return ListOffsetsResponse.Topic(name=asked.name, partitions=answers)
+
+
+def _list(call: Call, name: str, wanted: ListOffsetsRequest.Topic.Partition, replica_id: int, now_ms: int) -> _PartitionAnswer:
     answer = _PartitionAnswer(partition_index=wanted.partition_index)
-    found = _find(call, name, wanted)
+    found = _find(call, name, wanted, replica_id)
     if isinstance(found, ErrorCode):
         answer.error_code = found
     elif call.version == 0:
-        answer.old_style_offsets = _segments(found.log, wanted.timestamp)[: max(wanted.max_num_offsets, 0)]
+        answer.old_style_offsets = _segments(found.log, wanted.timestamp, now_ms)[: max(wanted.max_num_offsets, 0)]
     else:
         record = _lookup(found, wanted.timestamp)
         if record is not None:
@@ -62,13 +70,14 @@ def _list(call: Call, name: str, wanted: ListOffsetsRequest.Topic.Partition) -> 
     return answer
 
 
-def _find(call: Call, name: str, wanted: ListOffsetsRequest.Topic.Partition) -> Partition | ErrorCode:
+def _find(call: Call, name: str, wanted: ListOffsetsRequest.Topic.Partition, replica_id: int) -> Partition | ErrorCode:
     topic = call.cluster.find_topic(name)
     if isinstance(topic, ErrorCode):
         return topic
     if wanted.timestamp < 0 and call.version < _SINCE_VERSION.get(wanted.timestamp, call.version + 1):
         return ErrorCode.UNSUPPORTED_VERSION
-    return call.led_partition(topic, wanted.partition_index, wanted.current_leader_epoch)
+    epoch = wanted.current_leader_epoch
+    return call.led_partition(topic, wanted.partition_index, epoch, or_followed=replica_id == _DEBUGGING)
 
 
 def _lookup(partition: Partition, timestamp: int) -> TimestampedOffset | None:
@@ -76,16 +85,15 @@ def _lookup(partition: Partition, timestamp: int) -> TimestampedOffset | None:
     if timestamp == _LATEST:
         return TimestampedOffset(log.end, -1, partition.leader_epoch)
     if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
-        return TimestampedOffset(log.start, -1, log.leader_epoch_at(log.start))
+        return TimestampedOffset(log.start, -1, log.leader_epoch_at_start())
     if timestamp == _MAX_TIMESTAMP:
         return log.latest_timestamp()
     return log.first_since(timestamp) if timestamp >= 0 else None
 
 
-def _segments(log: PartitionLog, timestamp: int) -> list[int]:
-    if timestamp == _LATEST:
-        return [log.end, log.start] if log.end > log.start else [log.start]
+def _segments(log: PartitionLog, timestamp: int, now_ms: int) -> list[int]:
+    """The start of the one segment, dated by its last change, and the end of the log, dated now: those that are old enough."""
+    dated = [(log.start, log.modified_ms), *([(log.end, now_ms)] if log.end > log.start else [])]
     if timestamp == _EARLIEST:
         return [log.start]
-    newest = log.latest_timestamp()
-    return [log.start] if newest is None or newest.timestamp <= timestamp else []
+    return [offset for offset, date in reversed(dated) if timestamp == _LATEST or date <= timestamp]

@@ -2,22 +2,22 @@
 
 A missing topic is created where the request and `auto.create.topics.enable` allow it; as with Kafka the first answer is an
 error that makes the client ask again: UNKNOWN_TOPIC_OR_PARTITION under KRaft, LEADER_NOT_AVAILABLE under ZooKeeper.
-
-Left out: authorized operations (answered as not requested).
 """
 
 from __future__ import annotations
 
 from kafkawire.errors import BrokerError, ErrorCode
 from kafkawire.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from mockbroker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from mockbroker.call import Answer, Call
-from mockbroker.cluster import NO_LEADER, Cluster, Partition, Topic
+from mockbroker.cluster import Cluster
+from mockbroker.topics import NO_LEADER, Partition, Topic, check_topic_name
 
-__all__ = ["REQUEST", "handle"]
+__all__ = ["handle"]
 
-REQUEST = MetadataRequest
 
 _TopicAnswer = MetadataResponse.Topic
+_NOT_REQUESTED = -(2**31)
 
 
 def handle(call: Call, request: MetadataRequest, now: float) -> Answer:
@@ -27,7 +27,12 @@ def handle(call: Call, request: MetadataRequest, now: float) -> Answer:
     if wants_all:
         topics = [_present(call, topic) for topic in cluster.topics.values()]
     else:
-        topics = [_asked(call, request, topic) for topic in request.topics or ()]
+        asked = {(topic.name, topic.topic_id): topic for topic in request.topics or ()}
+        topics = [_asked(call, request, topic) for topic in asked.values()]
+    if request.include_topic_authorized_operations:
+        for answer in topics:
+            if not answer.error_code:
+                answer.topic_authorized_operations = TOPIC_OPERATIONS
     return MetadataResponse(
         brokers=[
             MetadataResponse.Broker(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
@@ -36,6 +41,7 @@ def handle(call: Call, request: MetadataRequest, now: float) -> Answer:
         cluster_id=cluster.cluster_id,
         controller_id=-1 if controller is None else controller.id,
         topics=topics,
+        cluster_authorized_operations=(CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else _NOT_REQUESTED),
     )
 
 
@@ -46,9 +52,19 @@ def _asked(call: Call, request: MetadataRequest, asked: MetadataRequest.Topic) -
     error = call.injected_error(asked.name or "")
     if error is not None:
         topic = error
+    elif asked.name is not None and (illegal := _illegal(asked.name)):
+        topic = illegal
     elif asked.name and request.allow_auto_topic_creation and call.cluster.config["auto.create.topics.enable"] == "true":
         topic = _create(call.cluster, asked.name)
     return _TopicAnswer(error_code=topic, name=asked.name, topic_id=asked.topic_id)
+
+
+def _illegal(name: str) -> ErrorCode | None:
+    try:
+        check_topic_name(name)
+    except BrokerError as refusal:
+        return refusal.error
+    return None
 
 
 def _create(cluster: Cluster, name: str) -> ErrorCode:
@@ -67,6 +83,7 @@ def _present(call: Call, topic: Topic) -> _TopicAnswer:
     return _TopicAnswer(
         name=topic.name,
         topic_id=topic.id,
+        is_internal=topic.internal,
         partitions=[_partition(call.cluster, partition) for partition in topic.partitions],
     )
 
@@ -79,5 +96,5 @@ def _partition(cluster: Cluster, partition: Partition) -> _TopicAnswer.Partition
         leader_epoch=partition.leader_epoch,
         replica_nodes=partition.replicas,
         isr_nodes=cluster.in_sync_replicas(partition),
-        offline_replicas=[replica for replica in partition.replicas if not cluster.brokers[replica].online],
+        offline_replicas=cluster.offline_replicas(partition),
     )

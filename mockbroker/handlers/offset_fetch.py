@@ -1,6 +1,6 @@
 """OffsetFetch 0-10: committed positions of a group, or of several from version 8 (KIP-709); null topics mean all (trap 19).
 
-Left out: membership, unstable offsets of transactions.
+Left out: unstable offsets of transactions.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from kafkawire.errors import ErrorCode
 from kafkawire.message import TopicPartition
 from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
 from mockbroker.call import Answer, Call
-from mockbroker.cluster import Topic
-from mockbroker.groups import CommittedOffset
+from mockbroker.offsets import CommittedOffset
+from mockbroker.topics import Topic
 
-__all__ = ["REQUEST", "handle"]
+__all__ = ["handle"]
 
-REQUEST = OffsetFetchRequest
 
 _Topic = OffsetFetchResponse.Topic
 _Group = OffsetFetchResponse.Group

@@ -3,25 +3,32 @@
 acks=0 is never answered (trap 11), and closes the connection where something went wrong, as Kafka does to make the client
 look for the new leader. A repeat of one of the last five batches of an idempotent producer gets the original offset.
 
-Left out: transactions (refused), naming the records at fault (KIP-467), acks that wait for replicas (always up to date).
+Refusals name the records at fault (KIP-467).
+
+Left out: transactions (refused), acks that wait for replicas (always up to date).
 """
 
 from __future__ import annotations
 
-from kafkawire.errors import BrokerError, ErrorCode
+from kafkawire.errors import BrokerError, ErrorCode, broker_error
 from kafkawire.protocol.messages.produce import ProduceRequest, ProduceResponse
 from mockbroker.call import CLOSE, NO_REPLY, Answer, Call
-from mockbroker.cluster import Topic
+from mockbroker.record_checks import RecordsRejectedError
+from mockbroker.topics import Partition, Topic
 from mockbroker.validator import append
 
-__all__ = ["REQUEST", "handle"]
+__all__ = ["handle"]
 
-REQUEST = ProduceRequest
 
 _Asked = ProduceRequest.TopicProduceData
 _TopicAnswer = ProduceResponse.TopicProduceResponse
 _PartitionAnswer = _TopicAnswer.PartitionProduceResponse
-_TELL_WHERE_THE_LOG_STARTS = (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.INVALID_PRODUCER_EPOCH)  # KIP-360
+_TELL_WHERE_THE_LOG_STARTS = (  # KIP-360
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.INVALID_PRODUCER_EPOCH,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+)
+_LIMITS_TIMES_SINCE = (4, 0)  # before, the limits were off unless somebody set them (KIP-937)
 
 
 def handle(call: Call, request: ProduceRequest, now: float) -> Answer:
@@ -51,6 +58,13 @@ def _produce(
         return answer
     try:
         _append(call, request, topic, data, answer, now)
+    except RecordsRejectedError as refusal:
+        answer.error_code, answer.error_message = refusal.error, refusal.message
+        answer.log_start_offset = topic.partitions[data.index].log.start
+        answer.record_errors = [
+            _PartitionAnswer.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
+            for index, reason in refusal.reasons.items()
+        ]
     except BrokerError as refusal:
         answer.error_code = refusal.error
         if refusal.error in _TELL_WHERE_THE_LOG_STARTS:
@@ -63,6 +77,11 @@ def _produce(
     return answer
 
 
+def _least_in_sync(partition: Partition) -> int:
+    """How many replicas acks=all wants; never more than there are."""
+    return min(int(partition.topic.config("min.insync.replicas")), len(partition.replicas))
+
+
 def _append(
     call: Call, request: ProduceRequest, topic: Topic, data: _Asked.PartitionProduceData, answer: _PartitionAnswer, now: float
 ) -> None:
@@ -72,10 +91,17 @@ def _append(
         answer.error_code = found
     elif request.acks not in (-1, 0, 1):
         answer.error_code = ErrorCode.INVALID_REQUIRED_ACKS
-    elif request.acks == -1 and len(cluster.in_sync_replicas(found)) < int(topic.config("min.insync.replicas")):
-        answer.error_code = ErrorCode.NOT_ENOUGH_REPLICAS
+    elif request.acks == -1 and len(cluster.in_sync_replicas(found)) < _least_in_sync(found):
+        raise broker_error(ErrorCode.NOT_ENOUGH_REPLICAS, "fewer replicas are in sync than min.insync.replicas")
     else:
-        appended = append(found, data.records or b"", call.version, cluster.profile.magic, cluster.wall_clock_ms(now))
+        appended = append(
+            found,
+            data.records or b"",
+            call.version,
+            cluster.profile.magic,
+            cluster.wall_clock_ms(now),
+            limit_times=cluster.profile.version >= _LIMITS_TIMES_SINCE,
+        )
         answer.base_offset = appended.base_offset
         answer.log_append_time_ms = appended.log_append_time
         answer.log_start_offset = found.log.start

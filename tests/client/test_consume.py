@@ -23,8 +23,8 @@ from kafkawire.errors import (
 from kafkawire.message import TopicPartition
 from kafkawire.protocol.crc32c import crc32c
 from kafkawire.protocol.records import encode_record, seal_batch
-from mockbroker.cluster import Partition
 from mockbroker.log import Batch
+from mockbroker.topics import Partition
 from tests.client.faces import SOON
 
 ONE = TopicPartition("one", 0)

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from mockbroker import MockCluster
 from tests.interop.brokers import NEWEST, OLDEST, real_broker
 from tests.interop.faces import FACES, Face
-from tests.real.broker import RealKafka
+from tests.real.broker import SINGLE_BROKER, RealKafka
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,3 +62,11 @@ def face(request: pytest.FixtureRequest) -> Iterator[Face]:
 def topic(request: pytest.FixtureRequest) -> str:
     """A topic name that no other test uses."""
     return f"{request.node.originalname[:100]}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="module")
+def mock() -> Iterator[MockCluster]:
+    """The mock of the newest release, with the configuration that its real broker is started with."""
+    config = {name: str(value) for name, value in SINGLE_BROKER.items()}
+    with MockCluster(1, version="4.3", config=config) as cluster:
+        yield cluster

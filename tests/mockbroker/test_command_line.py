@@ -1,21 +1,22 @@
-"""`python -m mockbroker` as a process, and the pytest plug-in in a pytest of its own."""
+"""`python -m mockbroker` as a process."""
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 from contextlib import contextmanager
 
 import pytest
 
+from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from mockbroker import MockCluster
 from tests.mockbroker.raw import TcpClient
-
-pytest_plugins = ["pytester"]
 
 TIMEOUT = 20.0
 
@@ -74,6 +75,11 @@ def test_what_it_cannot_do_it_says():
             (["--topic", "a b"], "invalid"),
             (["--topic", "t:0"], "partitions"),
             (["--brokers", "0"], "at least"),
+            (["--load", "/no/such/file"], "No such file"),
+            (["--fault", "{"], "--fault"),
+            (["--fault", "{}"], "one of fail, delay"),
+            (["--http", "http"], "--http"),
+            (["--http", str(mock.brokers[1].port)], "in use"),
         ]:
             command = [sys.executable, "-m", "mockbroker", *arguments]
             done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
@@ -82,41 +88,21 @@ def test_what_it_cannot_do_it_says():
             assert "Traceback" not in done.stderr
 
 
-PROJECT = """
-    import pytest
-
-    def test_default(mock_kafka):
-        assert sorted(mock_kafka.brokers) == [1, 2, 3]
-        mock_kafka.create_topic("t")
-        assert mock_kafka.produce("t", b"a") == [0]
-
-    def test_each_test_has_its_own(mock_kafka):
-        with pytest.raises(Exception, match="no topic"):
-            mock_kafka.messages("t")
-
-    @pytest.mark.mock_kafka(brokers=1, topics={"flights": 6}, version="2.8")
-    def test_marked(mock_kafka):
-        assert len(mock_kafka.brokers) == 1
-        assert mock_kafka.end_offset("flights", 5) == 0
-        assert "Kafka 2.8" in repr(mock_kafka)
-
-    @pytest.mark.mock_kafka(version="0.7")
-    def test_wrong(mock_kafka):
-        pass
-"""
-
-
-def test_the_pytest_plugin(pytester):
-    pytester.makepyfile(PROJECT)
-    result = pytester.runpytest_subprocess("--strict-markers", "-W", "error")
-    result.assert_outcomes(passed=3, errors=1)
-    result.stdout.fnmatch_lines(["*versions 0.8.2 to *"])
-    pytester.runpytest_subprocess("--markers").stdout.fnmatch_lines(["@pytest.mark.mock_kafka(brokers=3*"])
-
-
-def test_the_plugin_imports_nothing_until_it_is_used():
-    check = (
-        "import sys, mockbroker.pytest_plugin; print([m for m in sys.modules if m.startswith(('kafkawire', 'mockbroker.'))])"
-    )
-    done = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, timeout=TIMEOUT, check=True)
-    assert done.stdout.strip() == "['mockbroker.pytest_plugin']"
+def test_what_is_loaded_broken_held_and_dumped(tmp_path):
+    records, dumped = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    records.write_text('{"topic": "t", "value": "v", "timestamp": 5}\n')
+    fault = '{"action": "fail", "api": "Metadata", "error": "LEADER_NOT_AVAILABLE", "times": 1}'
+    options = ["--load", str(records), "--fault", fault, "--hold-clock", "--dump", str(dumped), "--http", "0"]
+    with running("--brokers", "1", *options) as (process, (address,)):
+        name, _, url = process.stdout.readline().strip().partition("=")
+        assert name == "control"
+        with urllib.request.urlopen(url + "/clock", timeout=TIMEOUT) as answer:
+            assert json.load(answer)["held"] is True
+        with TcpClient(address) as client:
+            codes = [client.call(MetadataRequest(topics=None), 12).topics[0].error_code for _ in range(2)]
+            assert codes == [ErrorCode.LEADER_NOT_AVAILABLE, 0]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(TIMEOUT) == 0
+    topic, record = map(json.loads, dumped.read_text().splitlines())
+    assert topic == {"topic": "t", "partitions": 1, "configs": {}}
+    assert (record["value"], record["timestamp"]) == ("v", 5)

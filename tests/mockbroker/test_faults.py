@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+from typing import Any
+
 import pytest
 
-from kafkawire.errors import CorruptRecordsError, ErrorCode
+from kafkawire.errors import CorruptRecordsError, DecodeError, ErrorCode
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from kafkawire.protocol.messages.delete_topics import DeleteTopicsRequest
 from kafkawire.protocol.messages.find_coordinator import FindCoordinatorRequest
@@ -13,6 +17,7 @@ from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest
 from mockbroker import MockCluster
+from mockbroker.actions import ACTIONS
 from tests.mockbroker.raw import MemoryMock, TcpClient, batch, fetch_request, fetched, produce_request, produced, values_in
 
 
@@ -162,8 +167,212 @@ def test_throttle_and_several_faults_at_once(mock):
     assert produced(pending.result()).error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
 
 
+def test_a_throttled_connection_is_mute_until_its_time_has_passed(mock):
+    mock.cluster.faults.throttle("Produce", 250, times=1)
+    client = mock.client()
+    throttled = client.send(produce_request(batch(b"v")), 9)
+    behind = client.send(MetadataRequest(topics=[]), 12)
+    assert (throttled.result().throttle_time_ms, behind.done) == (250, False)
+    mock.clock.advance(0.249)
+    assert not behind.done
+    mock.clock.advance(0.001)
+    assert behind.done
+
+
+def test_errors_for_several_topics_at_once(mock):
+    mock.cluster.faults.fail("Metadata", ErrorCode.LEADER_NOT_AVAILABLE, topic="t")
+    mock.cluster.faults.fail("Metadata", ErrorCode.KAFKA_STORAGE_ERROR, topic="u")
+    answer = mock.client().call(MetadataRequest(topics=None), 12)
+    assert {topic.name: topic.error_code for topic in answer.topics} == {
+        "t": ErrorCode.LEADER_NOT_AVAILABLE,
+        "u": ErrorCode.KAFKA_STORAGE_ERROR,
+    }
+
+
+@pytest.mark.parametrize(("when", "written"), [("before", 0), ("after", 1)])
+def test_held_requests_go_on_when_they_are_released(mock, when, written):
+    barrier = mock.cluster.faults.hold("Produce", when=when)
+    one, two, three = (mock.client() for _ in range(3))
+    first, second = one.send(produce_request(batch(b"1")), 9), two.send(produce_request(batch(b"2")), 9)
+    behind = one.send(MetadataRequest(topics=[]), 12)
+    mock.clock.advance(3600)
+    assert (first.done, second.done, behind.done, mock.log("t").end) == (False, False, False, 2 * written)
+    assert [exchange.client.connection for exchange in barrier.held] == [1, 2]
+    barrier.release(1)
+    mock.clock.advance()
+    assert (first.done, behind.done, second.done) == (True, True, False)
+    third = three.send(produce_request(batch(b"3")), 9)
+    two.disconnect()
+    assert [exchange.client.connection for exchange in barrier.held] == [3]
+    barrier.release()
+    mock.clock.advance()
+    assert third.done
+    assert code(mock.client()) == 0
+    assert (barrier.held, barrier.fired) == ([], 3)
+
+
+def test_waits_come_one_after_the_other_and_then_silence(mock):
+    rules = mock.cluster.faults
+    rules.delay("Metadata", 1.0, when="before")
+    barrier = rules.hold("Metadata")
+    rules.delay("Metadata", 2.0)
+    rules.disconnect("Metadata", when="after")
+    client = mock.client()
+    client.send(MetadataRequest(topics=[]), 12)
+    assert barrier.held == []
+    mock.clock.advance(1)
+    assert len(barrier.held) == 1
+    barrier.release()
+    mock.clock.advance(1.9)
+    assert not client.closed
+    mock.clock.advance(0.1)
+    assert (client.closed, client.output) == (True, b"")
+
+
+def test_an_answer_in_pieces(mock):
+    mock.cluster.faults.split("Metadata", 10, pause=0.5, broker=1, times=1)
+    whole, split = mock.client(2), mock.client()
+    whole.send(MetadataRequest(topics=None), 12)
+    pending = split.send(MetadataRequest(topics=None), 12)
+    behind = split.send(MetadataRequest(topics=[]), 12)
+    for pieces in range(1, len(whole.output) // 10 + 1):
+        assert split.output == whole.output[: 10 * pieces]
+        mock.clock.advance(0.5)
+    assert pending.result() == whole.call(MetadataRequest(topics=None), 12)
+    assert behind.done
+
+
+@pytest.mark.parametrize(("at", "found"), [(0, 0), (5, 5), (-1, -1), (10_000_000, None)])
+def test_a_flipped_byte(mock, at, found):
+    mock.cluster.faults.flip("ApiVersions", at)
+    reference, _ = MemoryMock().answer(mock.client().frame(ApiVersionsRequest(), 0)[1])
+    answer, _ = mock.answer(mock.client().frame(ApiVersionsRequest(), 0)[1])
+    changed = [place for place, (a, b) in enumerate(zip(reference, answer, strict=True)) if a != b]
+    assert changed == [at % len(reference) if found is None else found % len(reference)]
+
+
+def test_a_wrong_correlation_id(mock):
+    mock.cluster.faults.mismatch("ApiVersions", by=-3, times=1)
+    client = mock.client()
+    with pytest.raises(DecodeError, match="correlation id -3"):
+        client.send(ApiVersionsRequest(), 2)
+
+
+def test_damage_comes_before_the_cut(mock):
+    mock.cluster.faults.cut("ApiVersions", 8)
+    mock.cluster.faults.flip("ApiVersions", -1)
+    mock.cluster.faults.mismatch("ApiVersions", by=256)
+    output, closed = mock.answer(mock.client().frame(ApiVersionsRequest(), 0)[1])
+    assert (output[4:], closed) == (bytes([0, 0, 1, 0]), True)
+
+
+def test_selection_by_version_connection_partition_and_group(mock):
+    rules = mock.cluster.faults
+    by_version = rules.drop("Metadata", version=11)
+    by_connection = rules.drop(None, connection=2)
+    by_partition = rules.drop(["Produce", "Fetch"], partition=1)
+    by_group = rules.drop(None, group="g")
+    first, second = mock.client(), mock.client()
+    assert first.send(MetadataRequest(topics=[]), 12).done
+    assert not second.send(MetadataRequest(topics=[]), 12).done
+    assert first.send(fetch_request(), 12).done
+    assert first.send(OffsetFetchRequest(group_id="other", topics=None), 7).done
+    assert first.send(FindCoordinatorRequest(coordinator_keys=["other"]), 4).done
+    for message, version in [
+        (MetadataRequest(topics=[]), 11),
+        (fetch_request(partitions=[0, 1]), 12),
+        (OffsetFetchRequest(group_id="g", topics=None), 7),
+        (OffsetFetchRequest(groups=[OffsetFetchRequest.Group(group_id="g", topics=None)]), 8),
+        (FindCoordinatorRequest(key="g"), 3),
+        (FindCoordinatorRequest(coordinator_keys=["f", "g"]), 4),
+    ]:
+        assert not mock.client().send(message, version).done
+    assert [fault.fired for fault in (by_version, by_connection, by_partition, by_group)] == [1, 1, 1, 4]
+
+
+def test_probability_repeats_with_its_seed(mock):
+    def struck(**seed):
+        with mock.cluster.faults.throttle("Metadata", 1, probability=0.3, **seed) as fault:
+            client = mock.client()
+            answers = []
+            for _ in range(200):
+                answers.append(client.call(MetadataRequest(topics=[]), 12).throttle_time_ms)
+                mock.clock.advance(1)
+        assert fault.seen == 200
+        assert fault.fired == sum(answers)
+        return answers
+
+    assert struck() == struck(seed=0) != struck(seed=1)
+    assert 30 < sum(struck(seed=5)) < 90
+
+
+def test_faults_that_never_struck_can_fail_the_test(mock):
+    rules = mock.cluster.faults
+    rules.check()
+    rules.throttle("Metadata", 1)
+    with rules.fail("Produce", ErrorCode.KAFKA_STORAGE_ERROR, topic="t", times=1):
+        mock.client().call(MetadataRequest(topics=[]), 12)
+    with pytest.raises(
+        AssertionError,
+        match=r"1 of 2 faults never fired: <Fault fail Produce, error=KAFKA_STORAGE_ERROR, topic=t, times=1: fired 0>",
+    ):
+        rules.check()
+    assert code(mock.client()) == 0
+    rules.clear()
+    rules.check()
+
+
+DESCRIPTIONS: list[dict[str, Any]] = [
+    {"action": "fail", "api": "Produce", "error": "NOT_LEADER_OR_FOLLOWER", "topic": "t", "times": 2},
+    {"action": "delay", "api": ["Produce", "Fetch"], "seconds": 1, "when": "before"},
+    {"action": "hold", "api": "Fetch", "nth": 2},
+    {"action": "drop", "api": None, "client_id": "x"},
+    {"action": "disconnect", "broker": 1, "probability": 0.5, "seed": 3},
+    {"action": "throttle", "api": "Fetch", "throttle_time_ms": 5},
+    {"action": "corrupt", "api": "Fetch", "partition": 0},
+    {"action": "mismatch", "api": "Fetch", "by": 2},
+    {"action": "flip", "api": "Fetch", "at": 3, "connection": 1},
+    {"action": "cut", "api": "Fetch", "after_bytes": 3, "version": 12},
+    {"action": "split", "api": "Fetch", "size": 3, "pause": 0.5, "group": "g"},
+]
+
+
+@pytest.mark.parametrize("description", DESCRIPTIONS, ids=[str(one["action"]) for one in DESCRIPTIONS])
+def test_faults_from_plain_values(mock, description):
+    shown = mock.cluster.faults.make(description).to_dict()
+    apis = description.get("api")
+    assert {**shown, **description, "api": [apis] if isinstance(apis, str) else apis} == shown
+    assert (shown["id"], shown["fired"], shown["active"]) == (1, 0, True)
+    assert hasattr(MockCluster(1), description["action"])
+
+
+def test_every_action_can_be_described():
+    assert {description["action"] for description in DESCRIPTIONS} == set(ACTIONS)
+
+
+@pytest.mark.parametrize(
+    ("description", "reason"),
+    [
+        ({}, "'action' is None; it has to be one of fail, delay"),
+        ({"action": "explode"}, "'action' is 'explode'"),
+        ({"action": "fail", "api": "Produce"}, "'fail' needs 'error'"),
+        ({"action": "fail", "error": 3}, "'error' is 3; it has to be the name"),
+        ({"action": "fail", "error": "WRONG"}, "'error' is 'WRONG'"),
+        ({"action": "drop", "api": "Fech"}, "no API 'Fech'"),
+        ({"action": "drop", "when": "never"}, "'when' is 'never'; it has to be 'before' or 'after'"),
+        ({"action": "drop", "times": "2"}, "'times' is '2'; it has to be a whole number"),
+        ({"action": "delay", "seconds": True}, "'seconds' is True; it has to be a number"),
+        ({"action": "hold", "arrived": 1}, "'hold' takes no 'arrived'; it takes api, when, broker"),
+    ],
+)
+def test_descriptions_that_cannot_be(mock, description, reason):
+    with pytest.raises(ValueError, match=reason):
+        mock.cluster.faults.make(description)
+    assert mock.cluster.faults.all() == []
+
+
 def test_unknown_apis_are_refused(mock):
-    with pytest.raises(KeyError, match="Produced"):
+    with pytest.raises(ValueError, match="no API 'Produced'"):
         mock.cluster.faults.fail("Produced", ErrorCode.KAFKA_STORAGE_ERROR)
 
 
@@ -180,3 +389,60 @@ def test_faults_over_tcp():
         assert other.read() == b""
         assert (late.fired, hung.fired) == (1, 1)
         assert "Produce" in repr(hung)
+
+
+def test_barriers_over_tcp():
+    with MockCluster(1, topics={"t": 1}) as mock, TcpClient(mock.brokers[1]) as client:
+        with mock.hold("Produce", client_id="raw") as barrier:
+            pending = client.send(produce_request(batch(b"v")), 9)
+            barrier.wait_for(1)
+            assert (len(barrier.held), mock.end_offset("t")) == (1, 0)
+            with pytest.raises(
+                AssertionError,
+                match=r"within 0.01 s it fired 1 of 2 times: <Fault hold Produce, when=before, client_id=raw: fired 1>",
+            ):
+                barrier.wait_for(2, timeout=0.01)
+        while not pending.done:
+            client.take(client.read())
+        assert mock.end_offset("t") == 1
+        fault = mock.split("Metadata", 7)
+        client.call(MetadataRequest(topics=None), 12)
+        fault.wait_for(1)
+        mock.check_faults()
+
+
+def test_faults_are_made_and_cleared_from_many_threads_while_clients_meet_them():
+    with MockCluster(1, topics={"t": 1}) as mock, TcpClient(mock.brokers[1]) as client:
+        made = []
+
+        def make():
+            for _ in range(100):
+                with mock.throttle("Metadata", 0) as fault:
+                    made.append(fault)
+
+        threads = [threading.Thread(target=make) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for _ in range(100):
+            client.call(MetadataRequest(topics=[]), 12)
+        for thread in threads:
+            thread.join()
+        assert len(mock.faults.all()) == 400
+        assert {fault.id for fault in made} == set(range(1, 401))
+        assert sum(fault.seen for fault in made) == sum(fault.fired for fault in made)
+
+
+def test_whoever_waits_at_a_barrier_finds_what_it_holds():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with MockCluster(1) as mock, TcpClient(mock.brokers[1]) as client:
+            for number in range(300):
+                with mock.hold("Metadata", when="after" if number % 2 else "before") as barrier:
+                    pending = client.send(MetadataRequest(topics=[]), 12)
+                    barrier.wait_for(1)
+                    assert len(barrier.held) == 1
+                while not pending.done:
+                    client.take(client.read())
+    finally:
+        sys.setswitchinterval(interval)

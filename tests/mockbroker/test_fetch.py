@@ -11,6 +11,7 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol import records
 from kafkawire.protocol.compression import Codec
 from kafkawire.protocol.messages.fetch import FetchRequest
+from kafkawire.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from kafkawire.protocol.records import encode_message_set, read_batches
 from mockbroker import ServerConnection
 from tests.mockbroker.raw import MemoryMock, batch, fetch_request, fetched, produce_request, values_in
@@ -82,7 +83,9 @@ def test_a_waiting_fetch_answers_what_there_is_when_its_time_is_up():
 @pytest.mark.parametrize("happening", ["leader", "deletion"])
 def test_a_waiting_fetch_hears_of_errors_at_once(happening):
     mock, client = filled(brokers=2)
-    pending = client.send(fetch_request(max_wait_ms=500), 12)
+    request = fetch_request(max_wait_ms=500, topic_id=mock.topic_id("t"))
+    request.topics[0].partitions[0].current_leader_epoch = 0
+    pending = client.send(request, 16 if happening == "leader" else 12)
     if happening == "leader":
         mock.cluster.move_leader("t", 0, 2)
     else:
@@ -90,7 +93,7 @@ def test_a_waiting_fetch_hears_of_errors_at_once(happening):
     mock.clock.advance()
     answer = fetched(pending.result())
     if happening == "leader":
-        assert answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
+        assert answer.error_code == ErrorCode.FENCED_LEADER_EPOCH
         assert (answer.current_leader.leader_id, answer.current_leader.leader_epoch) == (2, 1)
     else:
         assert answer.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -173,7 +176,7 @@ def test_before_version_3_limits_cut_the_first_batch_too(version):
 
 
 @pytest.mark.parametrize(("version", "magic"), [(0, 0), (1, 0), (2, 1), (3, 1)])
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4, Codec.ZSTD])
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4])
 def test_old_clients_get_formats_that_they_can_read(version, magic, codec):
     _mock, client = filled(batch(b"a", b"b", codec=codec), batch(b"c", b"d"), version="2.8")
     answer = fetched(client.call(fetch_request(1), version))
@@ -183,6 +186,31 @@ def test_old_clients_get_formats_that_they_can_read(version, magic, codec):
     assert list(columns.offsets) == [0, 1, 2, 3]
     assert records.values(columns) == [b"a", b"b", b"c", b"d"]
     assert list(columns.timestamps) == ([1000, 1001] * 2 if magic else [-1] * 4)
+    assert {one.codec for one in batches} == {codec, Codec.NONE}
+
+
+@pytest.mark.parametrize("version", [0, 2, 3])
+def test_old_clients_get_nothing_before_what_they_ask_for(version):
+    _mock, client = filled(batch(b"a", b"b", b"c"), version="2.8")
+    assert values_in(fetched(client.call(fetch_request(1), version)).records) == [b"b", b"c"]
+
+
+@pytest.mark.parametrize("version", [0, 2, 3, 4])
+def test_old_clients_get_no_zstd(version):
+    _mock, client = filled(batch(b"a"), batch(b"b", codec=Codec.ZSTD), batch(b"c"), version="2.8")
+    answer = fetched(client.call(fetch_request(), version))
+    assert values_in(answer.records) == ([b"a"] if version < 4 else [b"a", b"b", b"c"])
+    answer = fetched(client.call(fetch_request(1), version))
+    assert answer.error_code == (ErrorCode.UNSUPPORTED_COMPRESSION_TYPE if version < 4 else 0)
+
+
+def test_old_clients_hear_of_log_append_time():
+    mock = MemoryMock(version="2.8")
+    mock.cluster.create_topic("t", 1, configs={"message.timestamp.type": "LogAppendTime"})
+    client = mock.client()
+    client.call(produce_request(batch(b"a", b"b")), 8)
+    (one, *_) = read_batches(fetched(client.call(fetch_request(), 2)).records)
+    assert (one.timestamp_type, one.max_timestamp) == (1, 1_700_000_000_000)
 
 
 def test_errors_beside_good_partitions():
@@ -197,7 +225,7 @@ def test_errors_beside_good_partitions():
             asked(topic="x", partitions=[asked.Partition(partition=0)]),
         ],
     )
-    response = client.call(request, 12)  # at once, although min_bytes are not there
+    response = client.call(request, 10)  # at once, although min_bytes are not there
     found = [(topic.topic, [ErrorCode.of(answer.error_code) for answer in topic.partitions]) for topic in response.responses]
     assert found == [
         ("t", [ErrorCode.NONE]),
@@ -208,7 +236,9 @@ def test_errors_beside_good_partitions():
 
 
 def test_topic_ids_and_the_new_leaders_address():
-    mock, client = filled(topics={"t": 2}, brokers=2)
+    mock = MemoryMock(2)
+    mock.cluster.create_topic("t", 2, 1)
+    client = mock.client()
     assert fetched(client.call(fetch_request(topic_id=b"?" * 16), 13)).error_code == ErrorCode.UNKNOWN_TOPIC_ID
     response = client.call(fetch_request(topic_id=mock.topic_id("t"), partitions=[1]), 16)
     assert fetched(response).error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER
@@ -228,9 +258,85 @@ def test_leader_epochs_are_checked(epoch, error):
     assert fetched(client.call(request, 12)).error_code == error
 
 
-def test_sessions_are_not_kept():
-    _, client = filled(batch(b"a"))
-    opened = client.call(fetch_request(session_id=0, session_epoch=0), 12)
-    assert (opened.error_code, opened.session_id) == (0, 0)
-    assert values_in(fetched(opened).records) == [b"a"]
-    assert client.call(fetch_request(session_id=5, session_epoch=1), 12).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+def test_unknown_topics_do_not_end_the_wait_for_the_others():
+    mock, client = filled(topics={"t": 1})
+    request = fetch_request(max_wait_ms=500)
+    request.topics += fetch_request(topic="unknown").topics
+    pending = client.send(request, 12)
+    assert not pending.done
+    mock.client().call(produce_request(batch(b"a")), 9)
+    answers = {topic.topic: topic.partitions[0] for topic in pending.result().responses}
+    assert values_in(answers["t"].records) == [b"a"]
+    assert answers["unknown"].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert client.send(fetch_request(topic="unknown", max_wait_ms=500), 12).done
+
+
+def test_the_brokers_own_limit():
+    one = batch(bytes(1000))
+    _, client = filled(one, one, one, config={"fetch.max.bytes": str(2 * len(one))})
+    pending = client.send(fetch_request(max_wait_ms=500, min_bytes=1_000_000), 12)
+    assert pending.done  # as much as there can ever be
+    assert len(list(read_batches(fetched(pending.result()).records))) == 2
+
+
+def grown():
+    """Two records of epoch 0, none of 1, two of 2, one of 4."""
+    mock, client = filled(batch(b"a", b"b"))
+    mock.cluster.move_leader("t", 0, 1)
+    mock.cluster.move_leader("t", 0, 1)
+    client.call(produce_request(batch(b"c", b"d")), 9)
+    mock.cluster.move_leader("t", 0, -1)
+    mock.cluster.move_leader("t", 0, 1)
+    client.call(produce_request(batch(b"e")), 9)
+    return mock, client
+
+
+@pytest.mark.parametrize(
+    ("last_epoch", "offset", "diverging"),
+    [(0, 2, None), (0, 3, (0, 2)), (1, 2, (0, 2)), (2, 4, None), (2, 5, (2, 4)), (3, 4, (2, 4)), (4, 5, None), (4, 6, (4, 5))],
+)
+def test_a_log_that_has_diverged(last_epoch, offset, diverging):
+    _, client = grown()
+    request = fetch_request(offset, max_wait_ms=500 if diverging else 0)
+    request.topics[0].partitions[0].last_fetched_epoch = last_epoch
+    answer = fetched(client.call(request, 12))
+    assert answer.error_code == 0
+    found = answer.diverging_epoch
+    assert (None if found is None else (found.epoch, found.end_offset)) == diverging
+    assert not (diverging and answer.records)
+
+
+def test_a_last_epoch_that_never_was():
+    _, client = grown()
+    request = fetch_request(2)
+    request.topics[0].partitions[0].last_fetched_epoch = 5
+    assert fetched(client.call(request, 12)).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+
+
+@pytest.mark.parametrize(
+    ("epoch", "end"),
+    [(-1, (-1, -1)), (0, (0, 2)), (1, (0, 2)), (2, (2, 4)), (3, (2, 4)), (4, (4, 5)), (5, (-1, -1))],
+)
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_ends_of_leader_epochs(version, epoch, end):
+    _, client = grown()
+    assert asked_end(client, version, epoch) == (ErrorCode.NONE, *end)
+
+
+def asked_end(client, version, epoch, *, topic="t", partition=0, current=-1):
+    wanted = OffsetForLeaderEpochRequest.OffsetForLeaderTopic.OffsetForLeaderPartition(
+        partition=partition, current_leader_epoch=current, leader_epoch=epoch
+    )
+    asked = OffsetForLeaderEpochRequest.OffsetForLeaderTopic(topic=topic, partitions=[wanted])
+    ((answer,),) = [each.partitions for each in client.call(OffsetForLeaderEpochRequest(topics=[asked]), version).topics]
+    return ErrorCode.of(answer.error_code), answer.leader_epoch, answer.end_offset
+
+
+def test_ends_of_leader_epochs_that_are_refused():
+    mock, client = grown()
+    mock.cluster.create_topic("u", 2, 1)
+    assert asked_end(client, 4, 0, topic="x") == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
+    assert asked_end(client, 4, 0, partition=9) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
+    assert asked_end(client, 4, 0, current=0) == (ErrorCode.FENCED_LEADER_EPOCH, -1, -1)
+    assert asked_end(client, 4, 0, current=9) == (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1)
+    assert asked_end(client, 4, 0, current=4) == (ErrorCode.NONE, 0, 2)

@@ -84,6 +84,10 @@ def test_version_0_lists_segments():
     assert listed(client, 0, LATEST).old_style_offsets == [2]
     assert listed(client, 0, LATEST, count=9).old_style_offsets == [2, 0]
     assert listed(client, 0, EARLIEST, count=9).old_style_offsets == [0]
-    assert listed(client, 0, 100).old_style_offsets == []
-    assert listed(client, 0, 101).old_style_offsets == [0]
+    now = 1_700_000_000_000  # when records came counts here, not their own times
+    assert listed(client, 0, now - 1, count=9).old_style_offsets == []
+    assert listed(client, 0, now, count=9).old_style_offsets == [2, 0]
+    mock.clock.advance(10)
+    assert listed(client, 0, now, count=9).old_style_offsets == [0]
+    assert listed(client, 0, now + 10_000).old_style_offsets == [2]
     assert listed(client, 0, LATEST, count=0).old_style_offsets == []

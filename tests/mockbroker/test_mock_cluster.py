@@ -1,4 +1,4 @@
-"""`MockCluster` as tests use it, and its journal."""
+"""`MockCluster` as tests use it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import threading
 import pytest
 
 from kafkawire.errors import BrokerError, ErrorCode
-from kafkawire.protocol.messages.metadata import MetadataRequest
-from mockbroker import Journal, MockCluster
-from tests.mockbroker.raw import MemoryMock, TcpClient, batch, fetch_request, fetched, produce_request, produced, values_in
+from mockbroker import MockCluster
+from tests.mockbroker.raw import TcpClient, batch, produce_request, produced
 
 
 def test_records_in_and_out():
@@ -112,60 +111,57 @@ def test_old_clusters_keep_old_formats():
             assert b.timestamp == timestamp
 
 
-def test_the_journal_keeps_requests_with_their_answers():
-    with MockCluster(1, topics={"t": 1}) as mock, TcpClient(mock.brokers[1]) as client:
-        client.call(MetadataRequest(topics=None), 12, client_id="one")
-        client.call(produce_request(batch(b"a")), 9, client_id="two")
-        client.send(produce_request(batch(b"b"), acks=0), 9, replies=False)
-        client.call(fetch_request(), 12)
-        assert [exchange.api for exchange in mock.journal.requests()] == ["Metadata", "Produce", "Produce", "Fetch"]
-        (metadata,) = mock.journal.requests(client_id="one")
-        assert (metadata.version, metadata.broker, metadata.client.connection, metadata.request.topics) == (12, 1, 1, None)
-        assert metadata.response.topics[0].name == "t"
-        first, second = mock.journal.requests("Produce", broker=1)
-        assert values_in(first.request.topic_data[0].partition_data[0].records) == [b"a"]
-        assert (first.response is None, second.response) == (False, None)
-        assert values_in(fetched(mock.journal.requests("Fetch")[0].response).records) == [b"a", b"b"]
-        assert "Produce v9 from 'two'" in repr(first)
-        mock.journal.clear()
-        assert mock.journal.requests() == []
+def test_records_to_json_lines_and_back(tmp_path):
+    path = tmp_path / "records.jsonl"
+    with MockCluster(1, topics={"empty": 3}) as mock:
+        mock.create_topic("t", 2, max_message_bytes=2_000_000)
+        mock.produce("t", "text", None, key="k", partition=1, timestamp=5, headers=[("h", b"1"), ("h", None)])
+        mock.produce("t", b"\xff\x00", key=b"\xfe", partition=0, timestamp=6)
+        mock.produce("t", *[bytes(300_000)] * 3, partition=0, timestamp=7)
+        mock.dump(path)
+        with MockCluster(1, version="4.0") as other:
+            assert other.load(path) == 6
+            assert [m[:8] for m in other.messages("t")] == [m[:8] for m in mock.messages("t")]
+            assert len(other.cluster.topic("empty").partitions) == 3
+            assert other.cluster.topic("t").configs == {"max.message.bytes": "2000000"}
+            assert other.load(path) == 6  # topics that are there get the records again
+            assert other.end_offset("t", 1) == 4
 
 
-def test_waiting_for_requests():
-    with MockCluster(1) as mock, TcpClient(mock.brokers[1]) as client:
-        for _ in range(3):
-            client.send(MetadataRequest(topics=[]), 12, client_id="me")
-        assert len(mock.journal.wait_for("Metadata", count=3, client_id="me")) == 3
-        with pytest.raises(AssertionError, match=r"0 of 1 x Fetch; the journal has Metadata"):
-            mock.journal.wait_for("Fetch", timeout=0.01)
+def test_loading_what_was_written_by_hand(tmp_path):
+    path = tmp_path / "records.jsonl"
+    path.write_text(
+        '{"topic": "a", "value": "1", "partition": 2}\n'
+        "\n"
+        '{"topic": "b", "partitions": 10}\n'
+        '{"topic": "b", "value": {"base64": "/w=="}, "key": "kafka"}\n'
+    )
+    with MockCluster(1) as mock:
+        assert mock.load(path) == 2
+        assert len(mock.cluster.topic("a").partitions) == 3
+        (message,) = mock.messages("b")
+        assert (message.value, message.partition) == (b"\xff", (0xD067CF64 & 0x7FFFFFFF) % 10)
 
 
-def test_the_journal_is_bounded():
-    mock = MemoryMock(topics={"t": 1})
-    mock.cluster.journal = Journal(exchanges=5, size=5_000)
-    client = mock.client()
-    for version in range(12):
-        client.call(MetadataRequest(topics=[]), version)
-    assert [exchange.version for exchange in mock.cluster.journal.requests()] == [7, 8, 9, 10, 11]
-    client.call(produce_request(batch(bytes(4_000))), 9)
-    client.call(produce_request(batch(bytes(4_000))), 9)
-    assert len(mock.cluster.journal.requests()) < 5
-    client.call(fetch_request(), 12)  # more than the journal may hold: not even that one stays
-    assert mock.cluster.journal.requests() == []
-    client.call(MetadataRequest(topics=[]), 9)
-    assert len(mock.cluster.journal.requests()) == 1
-
-
-def test_an_answer_that_comes_when_its_request_has_left_the_journal():
-    mock = MemoryMock(topics={"t": 1})
-    mock.cluster.journal = Journal(exchanges=2, size=20_000)
-    waiting = mock.client().send(fetch_request(max_wait_ms=500), 12)
-    client = mock.client()
-    for _ in range(3):
-        client.call(MetadataRequest(topics=[]), 12)
-    client.call(produce_request(batch(bytes(15_000))), 9)
-    assert waiting.done
-    for _ in range(3):
-        client.call(MetadataRequest(topics=[]), 12)
-    client.call(produce_request(batch(bytes(15_000))), 9)
-    assert [exchange.api for exchange in mock.cluster.journal.requests()] == ["Metadata", "Produce"]
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("nonsense", "line 2: Expecting value"),
+        ("[]", "line 2: .* is no record"),
+        ('{"topic": "t"}', "line 2: a record needs a 'value'"),
+        ('{"value": "v"}', "line 2: 'topic' is missing"),
+        ('{"topic": "t", "value": 1}', "line 2: 1 is neither text"),
+        ('{"topic": "t", "value": {"base64": "*"}}', "line 2: "),
+        ('{"topic": "t", "value": "v", "partition": "0"}', "line 2: 'partition' is '0'"),
+        ('{"topic": "t", "value": "v", "offest": 0}', "line 2: a record has no 'offest'"),
+        ('{"topic": "t", "partitions": "3"}', "line 2: 'partitions' is '3'"),
+        ('{"topic": "t", "value": "v", "headers": [["only a name"]]}', "line 2: 'headers'"),
+    ],
+)
+def test_lines_that_cannot_be_loaded_load_nothing(tmp_path, line, reason):
+    path = tmp_path / "records.jsonl"
+    path.write_text('{"topic": "before", "value": "v"}\n' + line)
+    with MockCluster(1) as mock:
+        with pytest.raises(ValueError, match=reason):
+            mock.load(path)
+        assert list(mock.cluster.topics) == []

@@ -1,4 +1,4 @@
-"""FindCoordinator, OffsetCommit and OffsetFetch, frame by frame, for consumers without membership."""
+"""FindCoordinator, OffsetCommit and OffsetFetch, frame by frame: what a group keeps, from whom, and for how long."""
 
 from __future__ import annotations
 
@@ -8,7 +8,12 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkawire.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest
+from tests.mockbroker.groups import Member, stable
 from tests.mockbroker.raw import MemoryMock
+
+WEEK = 7 * 24 * 3600
+CHECK = 600
+"""Seconds: how long positions are kept, and how often that is looked after."""
 
 
 def coordinator_of(mock, group="g"):
@@ -106,9 +111,9 @@ def test_refusals():
     assert commit(mock, client, 9, 1, topic="x") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert commit(mock, client, 10, 1, topic="x") == ErrorCode.UNKNOWN_TOPIC_ID
     assert commit(mock, client, 9, 1, partition=1) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert commit(mock, client, 9, 1, metadata="x" * 4097) == ErrorCode.OFFSET_METADATA_TOO_LARGE
     assert commit(mock, client, 8, 1, generation_id_or_member_epoch=1, member_id="m") == ErrorCode.ILLEGAL_GENERATION
     assert commit(mock, client, 9, 1, generation_id_or_member_epoch=1, member_id="m") == ErrorCode.GROUP_ID_NOT_FOUND
+    assert commit(mock, client, 9, 1, metadata="x" * 4097) == ErrorCode.OFFSET_METADATA_TOO_LARGE
     assert commit(mock, client, 9, 1, member_id="m") == 0
     assert commit(mock, client, 9, 1, generation_id_or_member_epoch=1, member_id="m") == ErrorCode.UNKNOWN_MEMBER_ID
     assert committed(mock, client, 9, ("x", 0)) == [("x", 0, -1, -1, "", 0)]
@@ -144,3 +149,146 @@ def test_groups_move_when_their_coordinator_stops():
     client = mock.client(3 - before)
     assert client.call(FindCoordinatorRequest(key="g"), 3).node_id == 3 - before
     assert committed(mock, client, 9)[0][2] == 5
+
+
+# Who may commit
+
+
+@pytest.mark.parametrize("version", range(2, 11))
+def test_members_commit_in_their_generation(version):
+    mock = MemoryMock(topics={"t": 1}, version="4.3")
+    client = mock.client()
+    stable(Member(mock), Member(mock))
+    stable(member := Member(mock, "h"))
+
+    def error(who, generation, group="h", **options):
+        found = {"member_id": who, "generation_id_or_member_epoch": generation, **options}
+        return commit(mock, client, version, 1, group=group, **found)
+
+    assert error(member.id, 1) == 0
+    assert error(member.id, 2) is error(member.id, 0) is ErrorCode.ILLEGAL_GENERATION
+    assert error("m", 1) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert error("", -1) is ErrorCode.UNKNOWN_MEMBER_ID
+    assert error(member.id, -1) is ErrorCode.ILLEGAL_GENERATION
+    missing = ErrorCode.GROUP_ID_NOT_FOUND if version >= 9 else ErrorCode.ILLEGAL_GENERATION
+    assert error(member.id, 1, "none") is missing
+    if version >= 7:
+        assert error(member.id, 1, group_instance_id="i") is ErrorCode.UNKNOWN_MEMBER_ID
+    member.leave()
+    assert error("", -1) == 0
+    assert error(member.id, 1) is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+def test_a_fenced_static_member_cannot_commit():
+    mock = MemoryMock(topics={"t": 1})
+    member = Member(mock, instance="i")
+    stable(member)
+    again = Member(mock, instance="i")
+    again.take(again.join())
+    assert member.commit(1) is ErrorCode.FENCED_INSTANCE_ID
+    assert again.commit(1) == 0
+
+
+def test_a_commit_for_what_is_not_there_makes_no_group():
+    mock = MemoryMock(topics={"t": 1})
+    client = mock.client()
+    assert commit(mock, client, 9, 1, topic="x") is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert mock.cluster.groups.find("g") is None
+
+
+def test_several_groups_in_one_question():
+    mock = MemoryMock(3, topics={"t": 1})
+    client = mock.client(coordinator_of(mock))
+    names = [f"group-{n}" for n in range(20)]
+    own = {name for name in names if coordinator_of(mock, name) == coordinator_of(mock)}
+    for name in own:
+        commit(mock, client, 9, 7, group=name)
+    for version in (8, 9, 10):
+        asked = [OffsetFetchRequest.Group(group_id=name, topics=None) for name in names]
+        answers = client.call(OffsetFetchRequest(groups=asked), version).groups
+        assert [answer.group_id for answer in answers] == names
+        for answer in answers:
+            offsets = [one.committed_offset for topic in answer.topics for one in topic.partitions]
+            error = ErrorCode.of(answer.error_code)
+            assert (error, offsets) == ((0, [7]) if answer.group_id in own else (ErrorCode.NOT_COORDINATOR, []))
+
+
+# How long positions are kept
+
+
+def offset_of(mock, group="g", topic="t"):
+    rows = committed(mock, mock.client(), 9, group=group)
+    return next((offset for name, _, offset, *_ in rows if name == topic), None)
+
+
+def test_a_simple_consumer_keeps_its_positions_from_the_last_commit():
+    mock = MemoryMock(topics={"t": 2, "u": 1})
+    client = mock.client()
+    commit(mock, client, 9, 1)
+    commit(mock, client, 9, 1, topic="u")
+    mock.clock.advance(WEEK / 2)
+    commit(mock, client, 9, 2)
+    mock.clock.advance(WEEK / 2 + CHECK)
+    assert (offset_of(mock), offset_of(mock, topic="u")) == (2, None)
+    mock.clock.advance(WEEK / 2)
+    assert offset_of(mock) is None
+    assert mock.cluster.groups.find("g") is None
+
+
+def test_a_group_keeps_its_positions_while_it_has_members_and_a_week_more():
+    mock = MemoryMock(topics={"t": 1, "u": 1})
+    member = Member(mock, session=1800)
+    stable(member)
+    member.commit(1)
+    member.commit(1, topic="u")
+    while mock.clock.now() < WEEK + CHECK:
+        mock.clock.advance(1000)
+        assert member.heartbeat() == 0
+    assert (offset_of(mock), offset_of(mock, topic="u")) == (1, None)  # nobody subscribes to u
+    member.leave()
+    mock.clock.advance(WEEK - CHECK)
+    assert offset_of(mock) == 1
+    mock.clock.advance(2 * CHECK)
+    assert offset_of(mock) is None
+
+
+def test_a_group_of_another_type_keeps_all_positions_while_it_has_members():
+    mock = MemoryMock(topics={"u": 1}, config={"offsets.retention.minutes": "30"})
+    member = Member(mock, session=1800, protocol_type="connect")
+    stable(member)
+    member.commit(1, topic="u")
+    for _ in range(3):
+        mock.clock.advance(1000)
+        assert member.heartbeat() == 0
+    assert offset_of(mock, topic="u") == 1
+
+
+@pytest.mark.parametrize("version", [2, 3, 4])
+def test_commits_of_old_versions_may_say_how_long_they_last(version):
+    mock = MemoryMock(topics={"t": 1})
+    client = mock.client()
+    commit(mock, client, version, 1, retention_time_ms=CHECK * 1000 // 2)
+    commit(mock, client, version, 1, group="long", retention_time_ms=2 * WEEK * 1000)
+    commit(mock, client, version, 1, group="default", retention_time_ms=-1)
+    mock.clock.advance(CHECK)
+    assert (offset_of(mock), offset_of(mock, "long"), offset_of(mock, "default")) == (None, 1, 1)
+    mock.clock.advance(WEEK)
+    assert (offset_of(mock, "long"), offset_of(mock, "default")) == (1, None)
+
+
+def test_retention_can_be_configured():
+    mock = MemoryMock(topics={"t": 1}, config={"offsets.retention.minutes": "1", "offsets.retention.check.interval.ms": "1000"})
+    commit(mock, mock.client(), 9, 1)
+    mock.clock.advance(59)
+    assert offset_of(mock) == 1
+    mock.clock.advance(1)
+    assert offset_of(mock) is None
+
+
+def test_a_group_without_members_and_positions_goes():
+    mock = MemoryMock()
+    member = Member(mock)
+    stable(member)
+    member.leave()
+    mock.clock.advance(CHECK)
+    assert mock.cluster.groups.find("g") is None

@@ -12,6 +12,7 @@ from kafkawire.protocol.records import encode_message_set, read_batches
 from mockbroker.profiles import profile
 from tests.mockbroker.raw import MemoryMock, batch, fetch_request, fetched, produce_request, produced, values_in
 
+NO_TRANSACTION = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 PLAIN_CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 
 
@@ -100,7 +101,7 @@ def control():
         (encode_message_set(1, [(None, b"a", 1)]), 9, ErrorCode.INVALID_RECORD),
         (control(), 9, ErrorCode.INVALID_RECORD),
         (batch(b"a", producer_id=1, producer_epoch=0), 9, ErrorCode.INVALID_RECORD),
-        (batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True), 9, ErrorCode.INVALID_TXN_STATE),
+        (batch(b"a", producer_id=1, producer_epoch=0, base_sequence=0, transactional=True), 9, NO_TRANSACTION),
         (batch(bytes(2000)), 9, ErrorCode.MESSAGE_TOO_LARGE),
         (batch(b"a", key=None), 9, ErrorCode.INVALID_RECORD),
     ],
@@ -207,3 +208,59 @@ def test_producer_ids_are_never_given_twice():
     assert len({answer.producer_id for answer in answers}) == 6
     assert {(answer.error_code, answer.producer_epoch) for answer in answers} == {(0, 0)}
     assert client.call(InitProducerIdRequest(transactional_id="t"), 4).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+@pytest.mark.parametrize("version", [7, 8, 13])
+def test_records_without_key_on_a_compacted_topic_are_named(version):
+    mock = MemoryMock()
+    mock.cluster.create_topic("t", 1, configs={"cleanup.policy": "compact,delete"})
+    parts = records.encode_columns([b"a", b"b", b"c"], [None, b"k", None], [1, 2, 3], base_timestamp=1)
+    data = records.seal_batch(parts, count=3, base_timestamp=1, max_timestamp=3)
+    answer = produced(mock.client().call(produce_request(data, topic_id=mock.topic_id("t")), version))
+    assert (answer.error_code, answer.log_start_offset) == (ErrorCode.INVALID_RECORD, 0)
+    assert [error.batch_index for error in answer.record_errors] == ([0, 2] if version >= 8 else [])
+    if version >= 8:
+        assert answer.error_message.startswith("One or more records have been rejected due to 2 record errors in total")
+        assert "without key in topic partition t-0" in answer.record_errors[0].batch_index_error_message
+    assert mock.log("t").end == 0
+
+
+NOW = 1_700_000_000_000
+
+
+@pytest.mark.parametrize(
+    ("release", "configs", "times", "refused"),
+    [
+        ("4.3", {}, [NOW, NOW + 3_600_000], []),
+        ("4.3", {}, [NOW, NOW + 3_600_001], [1]),
+        ("4.3", {}, [0], []),
+        ("3.9", {}, [NOW + 3_600_001], []),
+        ("4.3", {"message.timestamp.before.max.ms": "1000"}, [NOW - 1001, NOW, NOW - 1000], [0]),
+        ("4.3", {"message.timestamp.type": "LogAppendTime"}, [NOW + 3_600_001], []),
+    ],
+)
+def test_times_too_far_from_now(release, configs, times, refused):
+    mock = MemoryMock(version=release)
+    mock.cluster.create_topic("t", 1, configs=configs)
+    parts = records.encode_columns([b"v"] * len(times), [b"k"] * len(times), times, base_timestamp=times[0])
+    data = records.seal_batch(parts, count=len(times), base_timestamp=times[0], max_timestamp=max(times))
+    answer = produced(mock.client().call(produce_request(data), 9))
+    assert answer.error_code == (ErrorCode.INVALID_TIMESTAMP if refused else 0)
+    assert [error.batch_index for error in answer.record_errors] == refused
+
+
+def test_a_broker_configuration_counts_where_the_topic_has_none():
+    mock = MemoryMock(config={"message.max.bytes": "1000"}, topics={"t": 1})
+    mock.cluster.create_topic("u", 1, configs={"max.message.bytes": "3000"})
+    client = mock.client()
+    assert produced(client.call(produce_request(batch(bytes(2000))), 9)).error_code == ErrorCode.MESSAGE_TOO_LARGE
+    assert produced(client.call(produce_request(batch(bytes(2000)), topic="u"), 9)).error_code == 0
+
+
+def test_a_producer_names_its_id_and_epoch_or_neither():
+    client = MemoryMock().client()
+    for producer_id, epoch in ((5, -1), (-1, 0)):
+        asked = InitProducerIdRequest(transactional_id=None, producer_id=producer_id, producer_epoch=epoch)
+        assert client.call(asked, 4).error_code == ErrorCode.INVALID_REQUEST
+    answer = client.call(InitProducerIdRequest(transactional_id=None, producer_id=7, producer_epoch=3), 4)
+    assert (answer.error_code, answer.producer_epoch) == (0, 0)

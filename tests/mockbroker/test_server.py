@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import resource
 import socket
 import ssl
+import tracemalloc
 
 import pytest
 import trustme
 
 from kafkawire.errors import BrokerError, ErrorCode
+from kafkawire.protocol.messages.create_partitions import CreatePartitionsRequest
+from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
+from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest
 from mockbroker import MockCluster
+from mockbroker.handlers import SERVED
 from tests.mockbroker.raw import TIMEOUT, TcpClient, batch, fetch_request, fetched, produce_request, produced, values_in
 
 HOSTILE = {
@@ -167,12 +174,151 @@ def test_chosen_ports(mock):
         assert again.brokers[1].port == free
 
 
-def test_many_connections_come_and_go(mock):
-    for _ in range(300):
-        with TcpClient(mock.brokers[2]) as client:
-            client.write(b"\0\0")
+def still_serves(mock, client):
+    """A client that was there before gets its answers, and so does a new one."""
+    assert client.call(MetadataRequest(topics=None), 12).topics[0].name == "t"
+    with TcpClient(mock.brokers[1]) as new:
+        assert new.call(MetadataRequest(topics=None), 12).topics[0].name == "t"
+
+
+def write_and_drain(client, data):
+    """Send all and read until the broker closes, as it does at the end of what can be answered."""
+    with contextlib.suppress(ConnectionError):
+        client.write(data)
+        client.socket.shutdown(socket.SHUT_WR)
+    while client.read():
+        pass
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_bodies_behind_good_headers(mock, seed):
+    chance = random.Random(seed)
+    apis = sorted(SERVED)
+    with TcpClient(mock.brokers[1]) as bystander:
+        for _ in range(20):
+            frames = b""
+            for _ in range(chance.randrange(1, 20)):
+                header = chance.choice(apis).to_bytes(2, "big") + bytes([0, chance.randrange(14), 0, 0, 0, 1, 0xFF, 0xFF])
+                body = header + chance.randbytes(chance.randrange(200))
+                frames += len(body).to_bytes(4, "big") + body
+            with TcpClient(mock.brokers[1]) as hostile:
+                write_and_drain(hostile, frames)
+        still_serves(mock, bystander)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_requests_with_damaged_bytes(mock, seed):
+    chance = random.Random(seed)
+    messages = [
+        (fetch_request(topic_id=mock.cluster.topic("t").id), 13),
+        (produce_request(batch(b"v" * 50)), 9),
+        (MetadataRequest(topics=None), 12),
+        (OffsetFetchRequest(groups=[OffsetFetchRequest.Group(group_id="g", topics=None)]), 8),
+    ]
+    with TcpClient(mock.brokers[1]) as bystander:
+        for _ in range(50):
+            message, version = chance.choice(messages)
+            with TcpClient(mock.brokers[1]) as hostile:
+                frame = bytearray(hostile.frame(message, version)[1])
+                for _ in range(chance.randrange(1, 4)):
+                    frame[chance.randrange(8, len(frame))] = chance.randrange(256)
+                write_and_drain(hostile, frame)
+        still_serves(mock, bystander)
+
+
+def test_promised_bytes_take_no_memory_before_they_have_come(mock):
+    limit = 100 * 1024 * 1024  # socket.request.max.bytes
+    with TcpClient(mock.brokers[1]) as bystander, contextlib.ExitStack() as stack:
+        tracemalloc.start()
+        for _ in range(100):
+            promising = stack.enter_context(TcpClient(mock.brokers[1]))
+            promising.write(limit.to_bytes(4, "big") + b"\0\3\0\x0c")
+        still_serves(mock, bystander)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < limit
+        with TcpClient(mock.brokers[1]) as beyond:
+            beyond.write((limit + 1).to_bytes(4, "big"))
+            assert beyond.read() == b""
+
+
+def test_an_array_that_promises_too_much_is_refused(mock):
+    with TcpClient(mock.brokers[1]) as bystander, TcpClient(mock.brokers[1]) as hostile:
+        body = b"\0\3\0\0" + bytes(4) + b"\xff\xff" + b"\x7f\xff\xff\xff"  # Metadata v0 with 2**31 - 1 topics
+        hostile.write(len(body).to_bytes(4, "big") + body)
+        assert hostile.read() == b""
+        still_serves(mock, bystander)
+
+
+def test_more_partitions_than_a_controller_takes_at_once_are_refused(mock):
+    many, few = (
+        CreateTopicsRequest.CreatableTopic(name=name, num_partitions=n) for name, n in [("many", 2**31 - 1), ("few", 1)]
+    )
+    full = CreateTopicsRequest.CreatableTopic(name="full", num_partitions=10_000)
+    more = CreatePartitionsRequest.Topic(name="t", count=2**31 - 1, assignments=None)
+    with TcpClient(mock.brokers[1]) as client:
+        answers = client.call(CreateTopicsRequest(topics=[many, few]), 7).topics
+        assert [answer.error_code for answer in answers] == [ErrorCode.POLICY_VIOLATION] * 2
+        assert answers[0].error_message == "Excessively large number of partitions per request."
+        (answer,) = client.call(CreateTopicsRequest(topics=[full]), 7).topics
+        assert answer.error_message == "Unable to perform excessively large batch operation."
+        (answer,) = client.call(CreatePartitionsRequest(topics=[more]), 3).results
+        assert (answer.error_code, answer.error_message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+        still_serves(mock, client)
+
+
+def test_a_flood_whose_answers_are_never_read_stops_by_itself(mock):
+    mock.produce("t", bytes(900_000), partition=0)
+    with TcpClient(mock.brokers[1]) as bystander, TcpClient(mock.brokers[1]) as deaf:
+        _, frame = deaf.frame(fetch_request(), 12)
+        deaf.socket.settimeout(0.5)
+        flood = frame * 1_000
+        with pytest.raises(TimeoutError):
+            deaf.write(flood * 1_000)
+        still_serves(mock, bystander)
+
+
+def test_1000_connections_are_held_and_all_answered(mock):
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(TcpClient(mock.brokers[1])) for _ in range(1_000)]
+        waiting = [client.send(fetch_request(max_wait_ms=600_000), 12) for client in clients]
+        mock.journal.wait_for("Fetch", count=1_000)
+        mock.produce("t", b"for all")
+        for client, pending in zip(clients, waiting, strict=True):
+            while not pending.done:
+                client.take(client.read())
+            assert values_in(fetched(pending.result()).records) == [b"for all"]
+
+
+def test_10000_connections_come_and_go(mock):
+    with TcpClient(mock.brokers[2]) as bystander:
+        for number in range(10_000):
+            with TcpClient(mock.brokers[2]) as client:
+                if number % 10 == 0:
+                    client.write(b"\0\0")
+            if number % 1_000 == 0:
+                bystander.call(MetadataRequest(topics=None), 12)
     with TcpClient(mock.brokers[2]) as client:
         client.call(MetadataRequest(topics=None), 12)
+
+
+def test_without_file_descriptors_clients_are_turned_away_and_others_served(mock):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with TcpClient(mock.brokers[1]) as bystander, contextlib.ExitStack() as stack:
+        bystander.call(MetadataRequest(topics=None), 12)  # what is loaded on first use needs descriptors of its own
+        clients = [stack.enter_context(socket.socket()) for _ in range(5)]
+        probe = os.dup(0)
+        os.close(probe)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (probe, hard))  # all lower numbers are taken
+        try:
+            for client in clients:
+                client.settimeout(TIMEOUT)
+                client.connect((mock.brokers[1].host, mock.brokers[1].port))
+                assert client.recv(1) == b""
+            assert bystander.call(MetadataRequest(topics=None), 12).topics[0].name == "t"
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        still_serves(mock, bystander)
 
 
 @pytest.fixture(scope="module")

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+import mockbroker.profiles
+from kafkawire import protocol
 from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages import API_KEYS
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
-from mockbroker.handlers import HANDLERS
-from mockbroker.profiles import profile
+from mockbroker.handlers import SERVED
+from mockbroker.profiles import LATEST, profile
 from tests.mockbroker.raw import MemoryMock, batch, produce_request
+from tests.real.record_profiles import data_file
+from tests.real.releases import RELEASES
 
-RELEASES = ["0.8.2", "0.9", "0.10.0", "0.10.2", "0.11", "1.1", "2.1", "2.4", "2.8", "3.9", "4.0", "4.3"]
+FILES = sorted(Path(mockbroker.profiles.__file__).parent.glob("*.json"), key=lambda path: profile(path.stem).version)
+VERSIONS = [path.stem for path in FILES]
+WITH_API_VERSIONS = [version for version in VERSIONS if profile(version).version >= (0, 10)]
+
+every_version = pytest.mark.parametrize("version", VERSIONS)
 
 
 def request_bytes(api_key, version, *, correlation_id=7, body=b"", flexible=False):
@@ -20,30 +32,75 @@ def request_bytes(api_key, version, *, correlation_id=7, body=b"", flexible=Fals
     return len(frame).to_bytes(4, "big") + frame
 
 
-@pytest.mark.parametrize("release", RELEASES)
-def test_only_what_is_served_is_advertised(release):
-    assert set(profile(release).advertised) <= set(HANDLERS)
-    for key, (lowest, highest) in profile(release).advertised.items():
-        versions = HANDLERS[key].request.versions
-        assert lowest in versions
-        assert highest in versions
+def recorded(version):
+    """What the real broker listed: API key -> lowest and highest version."""
+    (path,) = (path for path in FILES if path.stem == version)
+    return {key: (lowest, highest) for key, _name, lowest, highest in json.loads(path.read_text())["apis"]}
+
+
+def test_every_release_that_can_be_started_is_recorded():
+    assert {data_file(release) for release in RELEASES} == set(FILES)
+    assert VERSIONS[-1] == LATEST
+
+
+@every_version
+def test_what_is_recorded_and_has_a_handler_is_advertised_and_nothing_else(version):
+    advertised = profile(version).advertised
+    expected = {(key, number) for key, (lowest, highest) in recorded(version).items() for number in range(lowest, highest + 1)}
+    expected = {(key, number) for key, number in expected if key in SERVED}
+    assert all(number in protocol.request(key).versions for key, number in expected)
+    assert {(key, number) for key, (low, high) in advertised.items() for number in range(low, high + 1)} == expected
 
 
 def test_the_newest_profile_has_every_api():
-    assert set(profile("4.3").advertised) == set(HANDLERS)
+    assert set(profile(LATEST).advertised) == set(SERVED)
 
 
-@pytest.mark.parametrize("release", RELEASES[2:])
-def test_api_versions(release):
-    mock = MemoryMock(version=release)
-    client = mock.client()
-    for version in range(profile(release).advertised[18][1] + 1):
+@pytest.mark.parametrize(
+    ("version", "ranges"),
+    [
+        ("0.8.2", {"Produce": (0, 0), "Fetch": (0, 0), "OffsetCommit": (0, 1), "OffsetFetch": (0, 1), "JoinGroup": None}),
+        ("0.9", {"Produce": (0, 1), "Fetch": (0, 1), "OffsetCommit": (0, 2), "JoinGroup": (0, 0), "ApiVersions": None}),
+        ("0.10.0", {"Produce": (0, 2), "Fetch": (0, 2), "ApiVersions": (0, 0), "CreateTopics": None}),
+        ("2.8", {"Produce": (0, 9), "Fetch": (0, 12), "Metadata": (0, 11), "ApiVersions": (0, 3)}),
+        ("4.0", {"Produce": (0, 12), "Fetch": (4, 17), "ListOffsets": (1, 10), "ApiVersions": (0, 4), "CreateTopics": (2, 7)}),
+        ("4.3", {"Produce": (0, 13), "Fetch": (4, 18), "Metadata": (0, 13), "OffsetFetch": (1, 10)}),
+    ],
+)
+def test_ranges_that_are_well_known(version, ranges):
+    """With the minimums that Kafka 4.0 set (KIP-896)."""
+    advertised = profile(version).advertised
+    assert {name: advertised.get(API_KEYS[name]) for name in ranges} == ranges
+
+
+@pytest.mark.parametrize("version", WITH_API_VERSIONS)
+def test_api_versions(version):
+    client = MemoryMock(version=version).client()
+    for number in range(profile(version).advertised[18][1] + 1):
         request = ApiVersionsRequest(client_software_name="raw-client", client_software_version="1.0")
-        response = client.call(request, version)
+        response = client.call(request, number)
         assert response.error_code == 0
         ranges = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
-        assert ranges == profile(release).advertised
+        assert ranges == profile(version).advertised
         assert list(ranges) == sorted(ranges)
+
+
+@pytest.mark.parametrize(
+    ("version", "number", "epoch", "supported", "finalized"),
+    [
+        ("2.6", 3, -1, {}, {}),
+        ("2.8", 3, 0, {}, {}),
+        ("3.9", 3, 0, {"metadata.version": (1, 21)}, {"metadata.version": 21}),
+        ("3.9", 4, 0, {"kraft.version": (0, 1), "metadata.version": (1, 21)}, {"metadata.version": 21}),
+    ],
+)
+def test_features(version, number, epoch, supported, finalized):
+    """Before v4, those that may be at level 0 are left out (KAFKA-17492)."""
+    request = ApiVersionsRequest(client_software_name="raw-client", client_software_version="1.0")
+    response = MemoryMock(version=version).client().call(request, number)
+    assert response.finalized_features_epoch == epoch
+    assert {each.name: (each.min_version, each.max_version) for each in response.supported_features} == supported
+    assert {each.name: each.max_version_level for each in response.finalized_features} == finalized
 
 
 def test_software_names_are_checked_and_kept():
@@ -58,23 +115,30 @@ def test_software_names_are_checked_and_kept():
 
 
 # Correlation id 7, then a body of version 0: error 35, the count as int32, key 18 with its versions; no tags, no throttle time.
-@pytest.mark.parametrize(
-    ("release", "answer"),
-    [
-        ("0.10.2", "0000000a 00000007 0023 00000000"),
-        ("1.1", "0000000a 00000007 0023 00000000"),
-        ("2.4", "00000010 00000007 0023 00000001 0012 0000 0003"),
-        ("4.3", "00000010 00000007 0023 00000001 0012 0000 0004"),
-    ],
-)
-def test_trap_5_an_unknown_version_of_api_versions_is_answered_in_version_0(release, answer):
+NOTHING_LISTED = "0000000a 00000007 0023 00000000"
+LISTS_ITSELF = "00000010 00000007 0023 00000001 0012 0000 {:04x}"
+
+
+@pytest.mark.parametrize("version", WITH_API_VERSIONS)
+def test_trap_5_an_unknown_version_of_api_versions_is_answered_in_version_0(version):
+    answer = LISTS_ITSELF.format(recorded(version)[18][1]) if profile(version).version >= (2, 4) else NOTHING_LISTED
     request = request_bytes(18, 99, flexible=True, body=b"\x02x\x02x\0")
-    assert MemoryMock(version=release).answer(request) == (bytes.fromhex(answer), False)
+    assert MemoryMock(version=version).answer(request) == (bytes.fromhex(answer), False)
 
 
-@pytest.mark.parametrize(("api_key", "version"), [(11, 0), (3, 99), (0, 2), (1, 3), (999, 0), (-1 & 0xFFFF, 0)])
-def test_what_is_not_served_closes_the_connection(api_key, version):
-    assert MemoryMock().answer(request_bytes(api_key, version)) == (b"", True)
+@every_version
+def test_what_is_not_served_closes_the_connection_but_hangs_on_0_9(version):
+    mock = MemoryMock(version=version)
+    advertised = profile(version).advertised
+    unserved = [(key, 0) for key in (999, 18, *SERVED) if key not in advertised]
+    unserved += [(key, highest + 1) for key, (_, highest) in advertised.items() if key != 18]
+    unserved += [(key, lowest - 1) for key, (lowest, _) in advertised.items() if lowest > 0]
+    for api_key, number in unserved:
+        assert mock.answer(request_bytes(api_key, number, flexible=True)) == (b"", version != "0.9.0")
+
+
+def test_a_negative_api_key_closes_the_connection():
+    assert MemoryMock().answer(request_bytes(0xFFFF, 0)) == (b"", True)
 
 
 def test_trap_8_produce_is_advertised_from_0_but_refused_before_3():
@@ -102,13 +166,23 @@ def test_trap_6_kafka_0_9_hangs_on_api_versions():
 
 
 @pytest.mark.parametrize(
-    ("text", "version"), [("4.3.1", (4, 3)), ("3.6", (3, 5)), ("0.10.2.2", (0, 10, 2)), ("0.8.2.2", (0, 8, 2))]
+    ("text", "version"),
+    [
+        ("4.3.1", (4, 3)),
+        ("3.6", (3, 6)),
+        ("2.0.1", (2, 0)),
+        ("0.11", (0, 11, 0)),
+        ("0.10.2.2", (0, 10, 2)),
+        ("0.10", (0, 10, 0)),
+        ("0.9", (0, 9, 0)),
+        ("0.8.2.2", (0, 8, 2)),
+    ],
 )
-def test_patch_releases_and_gaps_in_the_table(text, version):
+def test_versions_and_patch_releases(text, version):
     assert profile(text).version == version
 
 
 @pytest.mark.parametrize("text", ["0.8.1", "0.7", "4.4", "5.0", "latest", ""])
-def test_unknown_releases(text):
+def test_unknown_versions(text):
     with pytest.raises(ValueError, match="Kafka"):
         profile(text)

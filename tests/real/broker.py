@@ -59,10 +59,13 @@ class RealKafka:
 
     `config` is broker properties, with underscores for dots: `RealKafka("4.3.1", num_partitions=6)`. As a context manager it
     starts on entry, and on exit ends and removes its data; `stop()` or `kill()`, and `start()`, in between keep data and port.
+    `joins` makes it the second broker of that one's cluster, from 3.3 on; it is to start after it and to end before.
     Raises FetchError if Maven cannot bring the jars, StartError if the broker does not come up.
     """
 
-    def __init__(self, version: str, *, jvm: Sequence[str] = QUICK_JVM, **config: object) -> None:
+    def __init__(
+        self, version: str, *, joins: RealKafka | None = None, jvm: Sequence[str] = QUICK_JVM, **config: object
+    ) -> None:
         self.version = version
         self._release = RELEASES[version]
         self._jvm = jvm
@@ -70,6 +73,8 @@ class RealKafka:
         self._directory = Path(tempfile.mkdtemp(prefix=f"kafka-{version}-"))
         self._ports = _free_ports(2)  # the second is the controller's, or ZooKeeper's
         self._running: list[JavaProcess] = []
+        self._controller = joins or self
+        self._cluster_id: str = joins._cluster_id if joins else _new_id()  # noqa: SLF001 - of this class
         (self._directory / "log4j.properties").write_text(LOG4J)
         own = {name.replace("_", "."): value for name, value in config.items()}
         _write_properties(self._directory / "server.properties", {**self._broker_properties(), **SINGLE_BROKER, **own})
@@ -130,10 +135,11 @@ class RealKafka:
         arguments = ["--create", "--topic", name, "--partitions", str(partitions), "--replication-factor", "1"]
         for key, value in config.items():
             arguments += ["--config", f"{key.replace('_', '.')}={value}"]
-        if self._release.tools:
-            self.run("org.apache.kafka.tools.TopicCommand", "--bootstrap-server", self.bootstrap, *arguments)
+        main = "org.apache.kafka.tools.TopicCommand" if self._release.tools else "kafka.admin.TopicCommand"
+        if self._release.asks_zookeeper:
+            self.run(main, "--zookeeper", f"{HOST}:{self._ports[1]}", *arguments)
         else:
-            self.run("kafka.admin.TopicCommand", "--zookeeper", f"{HOST}:{self._ports[1]}", *arguments)
+            self.run(main, "--bootstrap-server", self.bootstrap, *arguments)
 
     def run(self, main: str, *arguments: str) -> str:
         """Run one of this release's command-line classes and return its output."""
@@ -149,12 +155,13 @@ class RealKafka:
         port, second_port = self._ports
         common: dict[str, object] = {"log.dirs": self._directory / "data"}
         if self._release.kraft:
+            alone = self._controller is self
             return common | {
-                "node.id": 1,
-                "process.roles": "broker,controller",
-                "controller.quorum.voters": f"1@{HOST}:{second_port}",
+                "node.id": 1 if alone else 2,
+                "process.roles": "broker,controller" if alone else "broker",
+                "controller.quorum.voters": f"1@{HOST}:{self._controller._ports[1]}",  # noqa: SLF001 - of this class
                 "controller.listener.names": "CONTROLLER",
-                "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{second_port}",
+                "listeners": f"PLAINTEXT://{HOST}:{port}" + (f",CONTROLLER://{HOST}:{second_port}" if alone else ""),
             }
         common |= {"broker.id": 1, "zookeeper.connect": f"{HOST}:{second_port}", "zookeeper.connection.timeout.ms": 60_000}
         if not self._release.listeners:
@@ -172,9 +179,12 @@ class RealKafka:
     def _format_storage(self) -> None:
         if (self._directory / "data").exists():
             return
-        cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         # With "=", since an id may begin with a dash.
-        self.run("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "--config=server.properties")
+        self.run("kafka.tools.StorageTool", "format", f"--cluster-id={self._cluster_id}", "--config=server.properties")
+
+
+def _new_id() -> str:
+    return base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
 
 
 def _write_properties(path: Path, properties: dict[str, object]) -> None:

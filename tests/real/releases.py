@@ -53,6 +53,11 @@ class Release:
     extra: tuple[str, ...] = ()
     """More artefacts as group:artifact:version."""
 
+    @property
+    def asks_zookeeper(self) -> bool:
+        """Whether its tool for topics does; since 2.2 it can ask the broker, and since 3.0 nothing else."""
+        return tuple(map(int, self.version.split("."))) < (2, 2)
+
     def pom(self) -> str:
         """The Maven project whose dependencies are this release."""
         artefacts = [f"org.apache.kafka:kafka_{self.scala}:{self.version}", *self.extra]
@@ -66,20 +71,46 @@ class Release:
 JAXB = "javax.xml.bind:jaxb-api:2.3.1"
 # Some releases bring an API for logs and no output.
 LOG_OUTPUT = "org.slf4j:slf4j-simple:1.7.36"
+# ZooKeeper's client of 3.4.13 and 3.4.14 takes the form in which Java prints addresses since version 14 for a host name.
+ZOOKEEPER = "org.apache.zookeeper:zookeeper:3.4.12"
 
 RELEASES = {
     release.version: release
     for release in (
         Release("4.3.1", "2.13", kraft=True, tools=True, extra=(LOG_OUTPUT,)),
+        Release("4.2.0", "2.13", kraft=True, tools=True, extra=(LOG_OUTPUT,)),
+        Release("4.1.1", "2.13", kraft=True, tools=True, extra=(LOG_OUTPUT,)),
+        Release("4.0.0", "2.13", kraft=True, tools=True, extra=(LOG_OUTPUT,)),
         Release("3.9.1", "2.13", kraft=True, tools=True),
+        Release("3.8.1", "2.13", kraft=True, tools=True),
+        Release("3.7.2", "2.13", kraft=True, tools=True),
+        Release("3.6.2", "2.13", kraft=True, extra=(LOG_OUTPUT,)),
+        Release("3.5.2", "2.13", kraft=True, extra=(LOG_OUTPUT,)),
+        Release("3.4.1", "2.13", kraft=True, extra=(LOG_OUTPUT,)),
+        Release("3.3.2", "2.13", kraft=True, extra=(LOG_OUTPUT,)),
+        Release("3.2.3", "2.13", extra=(LOG_OUTPUT,)),
+        Release("3.1.2", "2.13", extra=(LOG_OUTPUT,)),
+        Release("3.0.2", "2.13", extra=(LOG_OUTPUT,)),
         Release("2.8.2", "2.13", extra=(LOG_OUTPUT,)),
+        Release("2.7.2", "2.13", extra=(LOG_OUTPUT,)),
+        Release("2.6.3", "2.13", extra=(LOG_OUTPUT,)),
+        Release("2.5.1", "2.13", extra=(LOG_OUTPUT,)),
+        Release("2.4.1", "2.13", extra=(LOG_OUTPUT,)),
+        Release("2.3.1", "2.12", extra=(LOG_OUTPUT, ZOOKEEPER)),
+        Release("2.2.2", "2.12", extra=(LOG_OUTPUT, ZOOKEEPER)),
+        Release("2.1.1", "2.12", extra=(LOG_OUTPUT, ZOOKEEPER)),
+        Release("2.0.1", "2.12", extra=(LOG_OUTPUT, ZOOKEEPER)),
         Release("1.1.1", "2.12", extra=(JAXB, LOG_OUTPUT)),
+        Release("1.0.2", "2.12", extra=(JAXB,)),
+        Release("0.11.0.3", "2.11", extra=(JAXB,)),
         Release("0.10.2.2", "2.11", extra=(JAXB,)),
+        Release("0.10.1.1", "2.11", extra=(JAXB,)),
+        Release("0.10.0.1", "2.11", extra=(JAXB,)),
         Release("0.9.0.1", "2.11"),
         Release("0.8.2.2", "2.11", listeners=False, knows_no_brokers=True),
     )
 }
-"""By version: one release of every era of the protocol."""
+"""One release of every version that clients may meet, newest first."""
 
 
 def jars(release: Release) -> list[Path]:

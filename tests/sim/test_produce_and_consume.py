@@ -20,7 +20,7 @@ from kafkawire.message import TopicPartition
 from kafkawire.net.base import join, sleep
 from mockbroker import Cluster, MemoryServer
 from tests.requirements import CI
-from tests.sim.driver import Faults, SimNet
+from tests.sim.driver import EPOCH, Faults, SimNet
 
 TOPIC = "t"
 PARTITIONS = 3
@@ -40,7 +40,7 @@ class Run:
     def __init__(self, seed: int, **options: Any) -> None:
         self.net = SimNet(seed, ROUGH)
         self.chance = self.net.rng
-        self.cluster = Cluster(3)
+        self.cluster = Cluster(3, wall_clock_offset=EPOCH)
         self.cluster.create_topic(TOPIC, PARTITIONS)
         self.server = MemoryServer(self.cluster, self.net)
         self.net.serve(self.server)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from kafkawire.protocol.schema import Request, Response
 
-__all__ = ["API_KEYS", "request", "response"]
+__all__ = ["API_KEYS", "module_name", "request", "response"]
 
 API_KEYS: Final[dict[str, int]] = {
     "Produce": 0,
@@ -84,9 +84,14 @@ API_KEYS: Final[dict[str, int]] = {
     "AlterShareGroupOffsets": 91,
     "DeleteShareGroupOffsets": 92,
 }
-"""API names as Kafka spells them, and their keys. The module of an API is its name in snake_case."""
+"""API names as Kafka spells them, and their keys."""
 
 _NAMES: Final = {key: name for name, key in API_KEYS.items()}
+
+
+def module_name(api: str) -> str:
+    """The module of an API: its name in snake_case."""
+    return "".join("_" + c.lower() if c.isupper() else c for c in api).lstrip("_")
 
 
 @cache
@@ -107,5 +112,4 @@ def _load(api: int | str, kind: str) -> Any:
     name = _NAMES[api] if isinstance(api, int) else api
     if name not in API_KEYS:
         raise KeyError(api)
-    module = "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
-    return getattr(import_module(f"kafkawire.protocol.messages.{module}"), name + kind)
+    return getattr(import_module(f"kafkawire.protocol.messages.{module_name(name)}"), name + kind)

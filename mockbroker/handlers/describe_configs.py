@@ -1,0 +1,108 @@
+"""DescribeConfigs 0-4: the configuration of topics and brokers, with where each value comes from; sensitive ones as null.
+
+Left out: documentation (always null), loggers, client metrics, groups.
+"""
+
+from __future__ import annotations
+
+from kafkawire.errors import BrokerError, ErrorCode
+from kafkawire.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from mockbroker.call import Answer, Call
+from mockbroker.config_changes import ResourceType
+from mockbroker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigDefinition, ConfigValue, Source
+from mockbroker.topics import Topic, check_topic_name
+
+__all__ = ["handle"]
+
+
+_Asked = DescribeConfigsRequest.Resource
+_Result = DescribeConfigsResponse.Result
+_Config = _Result.ResourceResult
+
+
+def handle(call: Call, request: DescribeConfigsRequest, now: float) -> Answer:
+    return DescribeConfigsResponse(
+        results=[_describe(call, asked, synonyms=request.include_synonyms) for asked in request.resources]
+    )
+
+
+def _describe(call: Call, asked: _Asked, *, synonyms: bool) -> _Result:
+    result = _Result(resource_type=asked.resource_type, resource_name=asked.resource_name, error_message="")
+    error = call.injected_error(asked.resource_name)
+    if error is not None:
+        result.error_code, result.error_message = error, error.text
+    elif asked.resource_type == ResourceType.TOPIC:
+        _describe_topic(call, asked, result)
+    elif asked.resource_type == ResourceType.BROKER and asked.resource_name in ("", str(call.broker.id)):
+        result.configs = _broker_configs(call) if asked.resource_name else _cluster_configs(call)
+    else:
+        result.error_code, result.error_message = ErrorCode.INVALID_REQUEST, _why_not(call, asked)
+    if asked.configuration_keys:
+        result.configs = [config for config in result.configs if config.name in asked.configuration_keys]
+    if not synonyms:
+        for config in result.configs:
+            config.synonyms = []
+    return result
+
+
+def _why_not(call: Call, asked: _Asked) -> str:
+    if asked.resource_type == ResourceType.BROKER and asked.resource_name in map(str, call.cluster.brokers):
+        return f"Unexpected broker id, expected {call.broker.id} or empty string, but received {asked.resource_name}"
+    return ErrorCode.INVALID_REQUEST.text
+
+
+def _describe_topic(call: Call, asked: _Asked, result: _Result) -> None:
+    topic = call.cluster.find_topic(asked.resource_name)
+    if isinstance(topic, Topic):
+        result.configs = [
+            _config(call, name, definition, topic.given(name, call.broker.id)) for name, definition in TOPIC_CONFIGS.items()
+        ]
+        return
+    try:
+        check_topic_name(asked.resource_name)
+    except BrokerError as refusal:
+        result.error_code, result.error_message = refusal.error, refusal.context
+    else:
+        result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def _broker_configs(call: Call) -> list[_Config]:
+    broker = call.broker
+    own = {
+        "broker.id": str(broker.id),
+        "node.id": str(broker.id),
+        "listeners": f"PLAINTEXT://{broker.host}:{broker.port}",
+        **({} if broker.rack is None else {"broker.rack": broker.rack}),
+    }
+    configs = []
+    for name, definition in BROKER_CONFIGS.items():
+        given = call.cluster.config.given(name, broker.id)
+        if name in own:
+            given = [ConfigValue(name, own[name], Source.STATIC), *given]
+        configs.append(_config(call, name, definition, given))
+    return configs
+
+
+def _cluster_configs(call: Call) -> list[_Config]:
+    """Only what has been changed while the brokers ran."""
+    return [
+        _config(call, name, BROKER_CONFIGS[name], [ConfigValue(name, value, Source.ALL_BROKERS)])
+        for name, value in call.cluster.config.dynamic(None).items()
+        if name in BROKER_CONFIGS
+    ]
+
+
+def _config(call: Call, name: str, definition: ConfigDefinition, given: list[ConfigValue]) -> _Config:
+    """given: strongest first; where there is nothing, the default counts."""
+    value, source = (given[0].value, given[0].source) if given else (definition.default, Source.DEFAULT)
+    return _Config(
+        name=name,
+        value=None if definition.sensitive else value,
+        read_only=definition.read_only,
+        is_default=call.version == 0 and source is Source.DEFAULT,
+        config_source=source,
+        is_sensitive=definition.sensitive,
+        synonyms=[_Config.Synonym(name=one.name, value=one.value, source=one.source) for one in given],
+        config_type=definition.type,
+        documentation=None,
+    )

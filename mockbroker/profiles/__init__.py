@@ -1,0 +1,103 @@
+"""What brokers of each Kafka version serve, and how they treat what they do not: recorded facts, one file a version.
+
+The files beside this one are written by `python -m tests.real.record_profiles` from real brokers. Only one that is asked for
+is read.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from mockbroker.handlers import SERVED
+
+__all__ = ["LATEST", "Profile", "profile"]
+
+LATEST = "4.3"
+
+Ranges = dict[int, tuple[int, int]]
+"""API key -> the lowest and the highest version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Profile:
+    """One broker version."""
+
+    version: tuple[int, ...]
+    release: str
+    """The one that was recorded."""
+    advertised: Ranges
+    """What ApiVersions lists: what the real broker lists, as far as the mock serves it."""
+    refused: Ranges
+    """What is advertised, for the sake of old clients, and not served all the same (KAFKA-18659)."""
+    supported_features: dict[str, list[int]]
+    """Lowest and highest level by name (KIP-584)."""
+    finalized_features: dict[str, list[int]]
+    finalized_features_epoch: int
+    """-1 before there were features."""
+    kraft: bool
+    """Without ZooKeeper: every broker forwards to the controller, and new topics are unknown before they exist."""
+    hangs_on_unknown: bool
+    """Whether an API or version that is not served is left without an answer, with all that follows, or ends the connection."""
+    lists_itself_on_downgrade: bool
+    """Whether the error 35 to an unknown ApiVersions version lists ApiVersions itself (KIP-511), or nothing."""
+
+    def serves(self, api_key: int, version: int) -> bool:
+        """Whether a request of this API and version is answered at all."""
+        return _within(self.advertised, api_key, version) and not _within(self.refused, api_key, version)
+
+    @property
+    def magic(self) -> int:
+        """The record format on disk (`log.message.format.version`)."""
+        if self.version < (0, 10):
+            return 0
+        return 1 if self.version < (0, 11) else 2
+
+
+def profile(version: str) -> Profile:
+    """The profile of a Kafka version such as "2.8" or "0.10.2.1": the newest recorded one that is not newer.
+
+    Raises ValueError for what is no version, or older than 0.8.2 or newer than the newest file.
+    """
+    try:
+        wanted = _number(version)
+    except ValueError:
+        raise ValueError(f"{version!r} is not a Kafka version such as '2.8'") from None
+    files = {_number(path.stem): path for path in Path(__file__).parent.glob("*.json")}
+    known = [number for number in files if number <= wanted]
+    if not known or wanted[:2] > max(files)[:2]:
+        raise ValueError(f"no mock of Kafka {version}: versions 0.8.2 to {LATEST} are known")
+    return _read(files[max(known)])
+
+
+def _number(version: str) -> tuple[int, ...]:
+    """For comparisons: 0.10 is 0.10.0, and so is 0.10.0.0."""
+    parts = [int(part) for part in version.split(".")]
+    return (*parts, *[0] * (4 - len(parts)))
+
+
+@cache
+def _read(path: Path) -> Profile:
+    facts = json.loads(path.read_text(encoding="utf-8"))
+    return Profile(
+        version=tuple(map(int, path.stem.split("."))),
+        advertised=_served(_ranges(facts.pop("apis"))),
+        refused=_ranges(facts.pop("refused")),
+        **facts,
+    )
+
+
+def _ranges(rows: list[tuple[int, str, int, int]]) -> Ranges:
+    return {key: (lowest, highest) for key, _name, lowest, highest in rows}
+
+
+def _served(ranges: Ranges) -> Ranges:
+    """What of these the mock has a handler for. All versions that a release serves are declared: a test sees to that."""
+    return {key: versions for key, versions in ranges.items() if key in SERVED}
+
+
+def _within(ranges: Ranges, key: int, version: int) -> bool:
+    lowest, highest = ranges.get(key, (0, -1))
+    return lowest <= version <= highest

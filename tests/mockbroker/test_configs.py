@@ -1,0 +1,197 @@
+"""Configurations, frame by frame: what is described, where it comes from, how it is changed."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.alter_configs import AlterConfigsRequest
+from kafkawire.protocol.messages.describe_configs import DescribeConfigsRequest
+from kafkawire.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
+from kafkawire.protocol.messages.list_config_resources import ListConfigResourcesRequest
+from mockbroker.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from tests.mockbroker.raw import MemoryMock
+
+TOPIC, BROKER = 2, 4
+OF_TOPIC, OF_BROKER, OF_ALL, STATIC, DEFAULT = range(1, 6)
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+def describe(client, kind, name, *keys, version=4, synonyms=True):
+    resource = DescribeConfigsRequest.Resource(resource_type=kind, resource_name=name, configuration_keys=list(keys) or None)
+    (result,) = client.call(DescribeConfigsRequest(resources=[resource], include_synonyms=synonyms), version).results
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result
+
+
+def described(client, kind, name, key):
+    """Value, source and synonyms of one configuration."""
+    (config,) = describe(client, kind, name, key).configs
+    return config.value, config.config_source, [(each.name, each.value, each.source) for each in config.synonyms]
+
+
+def alter(client, kind, name, *changes, version=1, validate_only=False):
+    asked = IncrementalAlterConfigsRequest.AlterConfigsResource
+    configs = [asked.AlterableConfig(name=key, config_operation=operation, value=value) for key, operation, value in changes]
+    request = IncrementalAlterConfigsRequest(
+        resources=[asked(resource_type=kind, resource_name=name, configs=configs)], validate_only=validate_only
+    )
+    (answer,) = client.call(request, version).responses
+    return ErrorCode.of(answer.error_code)
+
+
+def replace(client, kind, name, configs, *, version=2, validate_only=False):
+    asked = AlterConfigsRequest.Resource
+    wanted = [asked.AlterableConfig(name=key, value=value) for key, value in configs.items()]
+    request = AlterConfigsRequest(
+        resources=[asked(resource_type=kind, resource_name=name, configs=wanted)], validate_only=validate_only
+    )
+    (answer,) = client.call(request, version).responses
+    return ErrorCode.of(answer.error_code)
+
+
+@pytest.fixture
+def mock():
+    mock = MemoryMock(2, config={"message.max.bytes": "2000000"})
+    mock.cluster.create_topic("t", 1, configs={"retention.ms": "5"})
+    return mock
+
+
+@pytest.fixture
+def client(mock):
+    return mock.client()
+
+
+def test_every_configuration_of_a_topic(client):
+    found = {config.name: config for config in describe(client, TOPIC, "t").configs}
+    assert set(found) == set(TOPIC_CONFIGS)
+    assert not any(config.read_only or config.is_sensitive for config in found.values())
+    assert (found["retention.ms"].value, found["retention.ms"].config_type) == ("5", 5)
+    assert (found["cleanup.policy"].config_type, found["preallocate"].config_type) == (7, 1)
+
+
+def test_every_configuration_of_a_broker(client):
+    found = {config.name: config for config in describe(client, BROKER, "1").configs}
+    assert set(found) == set(BROKER_CONFIGS)
+    assert (found["broker.id"].value, found["broker.id"].config_source) == ("1", STATIC)
+    assert (found["num.partitions"].read_only, found["message.max.bytes"].read_only) == (True, False)
+    assert (found["ssl.key.password"].is_sensitive, found["ssl.key.password"].value) == (True, None)
+    assert describe(client, BROKER, "2").error_code == ErrorCode.INVALID_REQUEST  # only a broker knows its own
+    assert [config.name for config in describe(client, BROKER, "").configs] == ["min.insync.replicas"]
+
+
+def test_where_a_value_comes_from(client):
+    default = ("message.max.bytes", "1048588", DEFAULT)
+    static = ("message.max.bytes", "2000000", STATIC)
+    assert described(client, TOPIC, "t", "retention.ms") == ("5", OF_TOPIC, [("retention.ms", "5", OF_TOPIC)])
+    assert described(client, TOPIC, "t", "segment.ms") == ("604800000", DEFAULT, [])
+    assert described(client, TOPIC, "t", "max.message.bytes") == ("2000000", STATIC, [static, default])
+    assert alter(client, BROKER, "", ("message.max.bytes", SET, "3000")) == 0
+    of_all = ("message.max.bytes", "3000", OF_ALL)
+    assert described(client, BROKER, "1", "message.max.bytes") == ("3000", OF_ALL, [of_all, static, default])
+    assert alter(client, BROKER, "1", ("message.max.bytes", SET, "4000")) == 0
+    of_one = ("message.max.bytes", "4000", OF_BROKER)
+    assert described(client, TOPIC, "t", "max.message.bytes") == ("4000", OF_BROKER, [of_one, of_all, static, default])
+    assert alter(client, BROKER, "1", ("message.max.bytes", DELETE, None)) == 0
+    assert alter(client, TOPIC, "t", ("max.message.bytes", SET, "1")) == 0
+    own = ("max.message.bytes", "1", OF_TOPIC)
+    assert described(client, TOPIC, "t", "max.message.bytes") == ("1", OF_TOPIC, [own, of_all, static, default])
+
+
+@pytest.mark.parametrize("version", range(5))
+def test_versions_of_describe(version):
+    mock = MemoryMock(version="3.9", topics={"t": 1})
+    found = {config.name: config for config in describe(mock.client(), TOPIC, "t", version=version, synonyms=False).configs}
+    one = found["retention.ms"]
+    assert one.value == "604800000"
+    assert one.is_default == (version == 0)
+    assert one.config_source == (DEFAULT if version else -1)
+    assert one.config_type == (5 if version >= 3 else 0)
+    assert one.synonyms == []
+
+
+def test_what_cannot_be_described(client):
+    assert describe(client, TOPIC, "x").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert describe(client, TOPIC, "a b").error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
+    assert describe(client, 3, "1").error_code == ErrorCode.INVALID_REQUEST
+    assert [config.name for config in describe(client, TOPIC, "t", "no.such", "retention.ms").configs] == ["retention.ms"]
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_replacing_drops_what_is_not_mentioned(mock, client, version):
+    assert replace(client, TOPIC, "t", {"segment.ms": "7"}, version=version, validate_only=True) == 0
+    assert mock.cluster.topic("t").configs == {"retention.ms": "5"}
+    assert replace(client, TOPIC, "t", {"segment.ms": "7"}, version=version) == 0
+    assert mock.cluster.topic("t").configs == {"segment.ms": "7"}
+    assert replace(client, TOPIC, "t", {"segment.ms": "none"}, version=version) == ErrorCode.INVALID_CONFIG
+    assert mock.cluster.topic("t").configs == {"segment.ms": "7"}
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_every_operation(mock, client, version):
+    configs = mock.cluster.topic("t").configs
+    for change, expected in [
+        (("segment.ms", SET, "7"), {"retention.ms": "5", "segment.ms": "7"}),
+        (("retention.ms", DELETE, None), {"segment.ms": "7"}),
+        (("retention.ms", DELETE, None), {"segment.ms": "7"}),
+        (("cleanup.policy", APPEND, "compact"), {"segment.ms": "7", "cleanup.policy": "delete,compact"}),
+        (("cleanup.policy", APPEND, "delete"), {"segment.ms": "7", "cleanup.policy": "delete,compact"}),
+        (("cleanup.policy", SUBTRACT, "delete"), {"segment.ms": "7", "cleanup.policy": "compact"}),
+    ]:
+        assert alter(client, TOPIC, "t", change, version=version, validate_only=True) == 0
+        assert alter(client, TOPIC, "t", change, version=version) == 0
+        assert configs == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [
+        ([("retention.ms", APPEND, "5")], ErrorCode.INVALID_CONFIG),
+        ([("retention.ms", SUBTRACT, "5")], ErrorCode.INVALID_CONFIG),
+        ([("retention.ms", SET, "-2")], ErrorCode.INVALID_CONFIG),
+        ([("no.such", SET, "1")], ErrorCode.INVALID_CONFIG),
+        ([("retention.ms", SET, None)], ErrorCode.INVALID_REQUEST),
+        ([("retention.ms", SET, "1"), ("retention.ms", DELETE, None)], ErrorCode.INVALID_REQUEST),
+        ([("retention.ms", 4, "1")], ErrorCode.UNKNOWN_SERVER_ERROR),
+        ([("segment.ms", SET, "7"), ("remote.storage.enable", SET, "true")], ErrorCode.INVALID_CONFIG),
+    ],
+)
+def test_refused_changes_change_nothing(mock, client, changes, error):
+    assert alter(client, TOPIC, "t", *changes) == error
+    assert mock.cluster.topic("t").configs == {"retention.ms": "5"}
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "error"),
+    [
+        ("1", ("num.partitions", SET, "4"), ErrorCode.INVALID_REQUEST),  # only at the start of a broker
+        ("1", ("message.max.bytes", SET, "-1"), ErrorCode.INVALID_REQUEST),
+        ("2", ("message.max.bytes", SET, "1"), ErrorCode.INVALID_REQUEST),
+        ("one", ("message.max.bytes", SET, "1"), ErrorCode.INVALID_REQUEST),
+        ("", ("min.insync.replicas", DELETE, None), ErrorCode.INVALID_CONFIG),
+        ("1", ("of.a.plug-in", SET, "1"), ErrorCode.NONE),
+    ],
+)
+def test_changes_of_brokers_that_are_refused(client, name, change, error):
+    assert alter(client, BROKER, name, change) == error
+    assert described(client, BROKER, "1", "message.max.bytes")[0] == "2000000"
+
+
+def test_resources_that_cannot_be_changed(client):
+    assert alter(client, TOPIC, "x") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert alter(client, TOPIC, "") == ErrorCode.INVALID_REQUEST
+    assert alter(client, 3, "1") == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(("version", "kinds", "found"), [(0, [], []), (1, [TOPIC], [("t", TOPIC)]), (1, [16, 32], [])])
+def test_listed_resources(client, version, kinds, found):
+    response = client.call(ListConfigResourcesRequest(resource_types=kinds), version)
+    assert [(one.resource_name, one.resource_type) for one in response.config_resources] == found
+
+
+def test_all_listed_resources(client):
+    response = client.call(ListConfigResourcesRequest(), 1)
+    assert {(one.resource_type, one.resource_name) for one in response.config_resources} == {
+        (TOPIC, "t"), (BROKER, "1"), (BROKER, "2"), (8, "1"), (8, "2"),
+    }  # fmt: skip
+    assert client.call(ListConfigResourcesRequest(resource_types=[5]), 1).error_code == ErrorCode.UNSUPPORTED_VERSION
