@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.fetch import FetchResponse
-from mockbroker.call import CLOSE, HANG, Silence, Watchers
+from mockbroker.answers import CLOSE, HANG, Silence, Watchers
 from mockbroker.timers import NEVER
 
 if TYPE_CHECKING:

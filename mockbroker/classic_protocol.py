@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkawire.errors import ErrorCode
-from mockbroker.call import Parked
+from mockbroker.answers import Parked
 from mockbroker.group import ClassicGroup, GroupState, Joined, Member, Synced
 
 if TYPE_CHECKING:

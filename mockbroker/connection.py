@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from kafkawire.errors import DecodeError, NotKafkaError
 from kafkawire.protocol.frames import ServerPeer
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
-from mockbroker.call import CLOSE, HANG, NO_REPLY, Answer, Call, Client, Silence, Wait
+from mockbroker.answers import CLOSE, HANG, NO_REPLY, Answer, Silence, Wait
+from mockbroker.call import Call
+from mockbroker.client import Client
 from mockbroker.handlers import SERVED, api_versions, handler
 from mockbroker.journal import Exchange
 from mockbroker.timers import NEVER, Timer

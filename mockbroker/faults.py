@@ -29,12 +29,12 @@ from mockbroker.actions import (
     Throttle,
     When,
 )
-from mockbroker.call import InjectedError
+from mockbroker.answers import InjectedError
 from mockbroker.plain import as_type
 from mockbroker.selection import Selection, Subject, api_keys, selects
 
 if TYPE_CHECKING:
-    from mockbroker.call import Watchers
+    from mockbroker.answers import Watchers
     from mockbroker.cluster import Cluster
     from mockbroker.journal import Exchange
 

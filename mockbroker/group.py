@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkawire.errors import DecodeError, ErrorCode
 from kafkawire.protocol import codegen
 from kafkawire.protocol.formats.consumer_protocol import ConsumerProtocolSubscription
-from mockbroker.call import Parked
+from mockbroker.answers import Parked
 from mockbroker.java import hash_order
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkawire.protocol.frames import RequestHeader
     from kafkawire.protocol.schema import Struct
     from kafkawire.protocol.wire import Buffer
-    from mockbroker.call import Client
+    from mockbroker.client import Client
     from mockbroker.cluster import Cluster
 
 __all__ = ["Exchange", "Journal"]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkawire.protocol.messages import API_KEYS, module_name
 
 if TYPE_CHECKING:
-    from mockbroker.call import Answer, Call
+    from mockbroker.answers import Answer
+    from mockbroker.call import Call
 
 __all__ = ["SERVED", "Handle", "handler"]
 

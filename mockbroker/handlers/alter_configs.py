@@ -6,7 +6,8 @@ Left out: quotas, alter policies, loggers.
 from __future__ import annotations
 
 from kafkawire.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.config_changes import Change, Operation, change_configs
 
 __all__ = ["handle"]

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.profiles import Profile
 
 __all__ = ["downgrade", "handle"]

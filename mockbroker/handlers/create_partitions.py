@@ -9,7 +9,8 @@ from collections import Counter
 
 from kafkawire.errors import BrokerError, ErrorCode, broker_error
 from kafkawire.protocol.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.handlers.create_topics import MOST_RECORDS
 
 __all__ = ["handle"]

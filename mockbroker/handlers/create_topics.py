@@ -11,7 +11,8 @@ from functools import partial
 
 from kafkawire.errors import BrokerError, ErrorCode, broker_error
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.configs import TOPIC_CONFIGS, Source
 from mockbroker.topics import Topic
 

@@ -10,7 +10,8 @@ from collections import Counter
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 from kafkawire.protocol.wire import ZERO_UUID
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.topics import Topic
 
 __all__ = ["handle"]

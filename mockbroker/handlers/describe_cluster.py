@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+from mockbroker.answers import Answer
 from mockbroker.authorized import CLUSTER_OPERATIONS
-from mockbroker.call import Answer, Call
+from mockbroker.call import Call
 
 __all__ = ["handle"]
 

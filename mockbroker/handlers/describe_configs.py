@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from kafkawire.errors import BrokerError, ErrorCode
 from kafkawire.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.config_changes import ResourceType
 from mockbroker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigDefinition, ConfigValue, Source
 from mockbroker.topics import Topic, check_topic_name

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.group import ClassicGroup, GroupState
 
 __all__ = ["handle"]

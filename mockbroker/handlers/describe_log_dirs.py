@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.topics import Partition, Topic
 
 __all__ = ["handle"]

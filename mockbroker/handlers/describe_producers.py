@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.topics import Topic
 
 __all__ = ["handle"]

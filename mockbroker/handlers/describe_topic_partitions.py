@@ -7,8 +7,9 @@ from kafkawire.protocol.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
 )
+from mockbroker.answers import Answer
 from mockbroker.authorized import TOPIC_OPERATIONS
-from mockbroker.call import Answer, Call
+from mockbroker.call import Call
 from mockbroker.cluster import Cluster
 from mockbroker.topics import NO_LEADER, Partition, check_topic_name
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.topics import Topic
 
 __all__ = ["handle"]

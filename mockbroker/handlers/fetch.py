@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkawire.errors import BrokerError, ErrorCode
 from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
-from mockbroker.call import Answer, Call, Wait
+from mockbroker.answers import Answer, Wait
+from mockbroker.call import Call
 from mockbroker.formats import down_convert
 from mockbroker.log import NO_EPOCH_END, EpochEnd
 from mockbroker.sessions import FINAL_EPOCH, FIRST_EPOCH, FetchSession, PartitionKey, next_epoch

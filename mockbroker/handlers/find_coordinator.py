@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 __all__ = ["handle"]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 
 __all__ = ["handle"]
 

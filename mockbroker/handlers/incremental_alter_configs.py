@@ -12,7 +12,8 @@ from kafkawire.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.config_changes import Change, Revised, change_configs
 
 __all__ = ["handle"]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 
 __all__ = ["handle"]
 

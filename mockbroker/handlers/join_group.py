@@ -6,7 +6,8 @@ from functools import partial
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.classic_protocol import Join
 from mockbroker.group import Joined
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.classic_protocol import Leaver
 
 __all__ = ["handle"]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.config_changes import ResourceType
 
 __all__ = ["handle"]

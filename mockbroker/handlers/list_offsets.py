@@ -12,7 +12,8 @@ from collections import Counter
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.log import PartitionLog, TimestampedOffset
 from mockbroker.topics import Partition
 

@@ -7,7 +7,8 @@ from kafkawire.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 
 __all__ = ["handle"]
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from kafkawire.errors import BrokerError, ErrorCode
 from kafkawire.protocol.messages.metadata import MetadataRequest, MetadataResponse
+from mockbroker.answers import Answer
 from mockbroker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
-from mockbroker.call import Answer, Call
+from mockbroker.call import Call
 from mockbroker.cluster import Cluster
 from mockbroker.topics import NO_LEADER, Partition, Topic, check_topic_name
 

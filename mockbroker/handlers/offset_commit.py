@@ -8,7 +8,8 @@ from functools import cache, partial
 from kafkawire.errors import ErrorCode
 from kafkawire.message import TopicPartition
 from kafkawire.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.group import ClassicGroup, GroupState
 from mockbroker.offsets import CommittedOffset
 from mockbroker.topics import Topic

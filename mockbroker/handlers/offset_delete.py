@@ -5,7 +5,8 @@ from __future__ import annotations
 from kafkawire.errors import ErrorCode
 from kafkawire.message import TopicPartition
 from kafkawire.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.group import ClassicGroup, GroupState
 
 __all__ = ["handle"]

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from kafkawire.errors import ErrorCode
 from kafkawire.message import TopicPartition
 from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.offsets import CommittedOffset
 from mockbroker.topics import Topic
 

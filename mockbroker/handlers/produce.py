@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from kafkawire.errors import BrokerError, ErrorCode, broker_error
 from kafkawire.protocol.messages.produce import ProduceRequest, ProduceResponse
-from mockbroker.call import CLOSE, NO_REPLY, Answer, Call
+from mockbroker.answers import CLOSE, NO_REPLY, Answer
+from mockbroker.call import Call
 from mockbroker.record_checks import RecordsRejectedError
 from mockbroker.topics import Partition, Topic
 from mockbroker.validator import append

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from mockbroker.call import Answer, Call
+from mockbroker.answers import Answer
+from mockbroker.call import Call
 from mockbroker.classic_protocol import Sync
 from mockbroker.group import Synced
 
