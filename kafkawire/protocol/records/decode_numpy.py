@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from kafkawire.errors import CorruptRecordsError
 from kafkawire.protocol.records.columns import RecordColumns, Run, SharedBytes
-from kafkawire.protocol.records.decode import Span, add_run
+from kafkawire.protocol.records.spans import Span, add_run
 from kafkawire.protocol.records.varints import INT32_BYTES, INT64_BYTES, read_varint
 from kafkawire.protocol.wire import Buffer
 
