@@ -146,16 +146,18 @@ def test_seek_in_the_middle_of_what_is_fetched(face, kafka, how):
 def test_an_answer_that_comes_after_all(face, kafka, how):
     """It was asked for before the position changed (trap 100)."""
     fill(kafka, 30)
-    kafka.delay("Fetch", 0.2, times=1)
-    with face.Consumer(bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", fetch_max_wait_ms=20) as c:
+    consumer = face.Consumer(bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", fetch_max_wait_ms=20)
+    with consumer as c, kafka.hold("Fetch", times=1) as barrier:
         c.assign([ONE])
-        assert c.poll(timeout=0.05) == []
-        kafka.journal.wait_for("Fetch")
+        while not barrier.held:
+            assert c.poll(timeout=0.05) == []
         if how == "seek":
             c.seek(ONE, 15)
+            barrier.release()
             assert c.poll(timeout=SOON)[0].offset == 15
         else:
             c.pause(ONE)
+            barrier.release()
             assert c.poll(timeout=0.4) == []
             assert c.position(ONE) == 0
             c.resume(ONE)

@@ -1,0 +1,156 @@
+"""Steps that kafka-python 1.4 and 3 do alike: producing, consuming, offsets, members of groups."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from contextlib import closing
+from typing import Any
+
+from tests.scenarios.adapters.steps import TIMEOUT, Members, Refused, encoded, records_of
+
+with warnings.catch_warnings():  # each loads something by a call that Python has deprecated since
+    warnings.simplefilter("ignore")
+    import kafka
+    from kafka import errors, structs
+
+__all__ = ["RANGE", "ROUND_ROBIN", "ClientSteps", "refusal"]
+
+RANGE, ROUND_ROBIN = "range", "roundrobin"
+
+
+class ClientSteps:
+    def __init__(self, bootstrap: str, assignors: dict[str, type], **common: Any) -> None:
+        self._common = {"bootstrap_servers": bootstrap, **common}
+        self._assignors = assignors
+        self._members = Members()
+
+    def produce(
+        self,
+        topic: str,
+        records: list[Any],
+        partition: int | None = None,
+        codec: str = "none",
+        acks: Any = "all",
+        **options: Any,
+    ) -> list[Any]:
+        settings = {"compression_type": None if codec == "none" else codec, "acks": acks, "linger_ms": 50, "retries": 5}
+        settings |= {"max_request_size": 10_000_000, **self._producer_settings(**options)}
+        with closing(kafka.KafkaProducer(**self._common, **settings)) as producer:
+            sent = [
+                producer.send(
+                    topic, encoded(value), encoded(key), [(name, encoded(one)) for name, one in headers], partition, at
+                )
+                for key, value, at, headers in records
+            ]
+            producer.flush(TIMEOUT)
+            done = [future.get(TIMEOUT) for future in sent]
+        return sorted([each.partition, each.offset] for each in done)
+
+    def _producer_settings(self, **_: Any) -> dict[str, Any]:
+        return {}
+
+    def consume(self, topic: str, partition: int, offset: Any, count: int, reset: str = "none") -> list[Any]:
+        at = kafka.TopicPartition(topic, partition)
+        found: list[Any] = []
+        deadline = time.monotonic() + TIMEOUT
+        with closing(kafka.KafkaConsumer(**self._common, auto_offset_reset=reset, enable_auto_commit=False)) as consumer:
+            consumer.assign([at])
+            if offset == "earliest":
+                consumer.seek_to_beginning(at)
+            else:
+                consumer.seek(at, offset)
+            while len(found) < count:
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"{len(found)} of {count} records of {topic}")
+                found += records_of(consumer.poll(1000, max_records=count - len(found)))
+        return found
+
+    def watermarks(self, topic: str, partition: int) -> list[int]:
+        at = kafka.TopicPartition(topic, partition)
+        with self._consumer() as consumer:
+            return [consumer.beginning_offsets([at])[at], consumer.end_offsets([at])[at]]
+
+    def offset_for_time(self, topic: str, partition: int, timestamp: int) -> int | None:
+        at = kafka.TopicPartition(topic, partition)
+        with self._consumer() as consumer:
+            found = consumer.offsets_for_times({at: timestamp})[at]
+        return found and int(found.offset)
+
+    def commit(self, group: str, topic: str, offsets: list[Any]) -> None:
+        fields = structs.OffsetAndMetadata._fields
+        with self._consumer(group) as consumer:
+            committed = {
+                kafka.TopicPartition(topic, number): structs.OffsetAndMetadata(*[offset, metadata, -1][: len(fields)])
+                for number, offset, metadata in offsets
+            }
+            consumer.assign(list(committed))
+            consumer.commit(committed)
+
+    def committed(self, group: str, topic: str, partitions: list[int]) -> list[Any]:
+        asked = [kafka.TopicPartition(topic, number) for number in partitions]
+        found = []
+        with self._consumer(group) as consumer:
+            consumer.assign(asked)
+            for at in asked:
+                each = self._committed(consumer, at)
+                found.append([at.partition, *((each.offset, each.metadata) if each else (None, None))])
+        return found
+
+    def _committed(self, consumer: Any, at: Any) -> Any:
+        return consumer.committed(at, metadata=True)
+
+    def _consumer(self, group: str | None = None) -> Any:
+        return closing(kafka.KafkaConsumer(**self._common, group_id=group, enable_auto_commit=False))
+
+    def join(self, member: str, group: str, topics: list[str], assignor: str = RANGE, instance: str | None = None) -> None:
+        settings = {
+            "group_id": group,
+            "client_id": member,
+            "enable_auto_commit": False,
+            "auto_offset_reset": "earliest",
+            "partition_assignment_strategy": [self._assignors[assignor]],
+            "heartbeat_interval_ms": 300,
+            **({"group_instance_id": instance} if instance else {}),
+        }
+        self._members.join(member, lambda: Member({**self._common, **settings}, topics))
+
+    def settle(self, **step: Any) -> Any:
+        return self._members.settle(**step)
+
+    def received(self, **step: Any) -> Any:
+        return self._members.received(**step)
+
+    def commit_position(self, member: str) -> None:
+        self._members.commit_position(member)
+
+    def leave(self, member: str) -> None:
+        self._members.leave(member)
+
+
+class Member:
+    def __init__(self, settings: dict[str, Any], topics: list[str]) -> None:
+        self._consumer = kafka.KafkaConsumer(**settings)
+        # A leader that does not know the topics so far assigns nothing and joins again at once; over that 3.0.12 sometimes
+        # falls silent for good, as soon as its SyncGroup is answered.
+        self._consumer.topics()
+        self._consumer.subscribe(topics)
+
+    def poll(self, seconds: float) -> list[Any]:
+        return records_of(self._consumer.poll(int(seconds * 1000)))
+
+    def assignment(self) -> list[Any]:
+        return [list(each) for each in self._consumer.assignment()]
+
+    def commit(self) -> None:
+        self._consumer.commit()
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def refusal(error: Exception) -> Refused | None:
+    code = getattr(error, "errno", None)
+    if not isinstance(error, errors.KafkaError) or code is None:
+        return None
+    return Refused(code, str(error))
