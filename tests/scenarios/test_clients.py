@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.scenarios.run import Seen
     from tests.scenarios.scenarios import Scenario
 
-pytestmark = pytest.mark.heavy
+pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]  # the first test of a client may have to install it
 
 NEWEST = "4.3.1"
 
