@@ -271,23 +271,4 @@ def _wanted(api: Api, selection: Selection) -> str:
 
 
 def _shown(message: Struct | None) -> dict[str, Any] | None:
-    """A message as JSON values, secrets as ***."""
-    if message is None:
-        return None
-    plain = protocol.to_dict(message)
-    _hide_secrets(message, plain)
-    return plain
-
-
-def _hide_secrets(message: Struct, plain: dict[str, Any]) -> None:
-    for field in type(message).fields:
-        value = getattr(message, field.name)
-        if not field.secret or value is None:
-            continue
-        if not isinstance(field.element, type):
-            plain[field.json_name] = "***"
-        elif field.array:
-            for one, shown in zip(value, plain[field.json_name], strict=True):
-                _hide_secrets(one, shown)
-        else:
-            _hide_secrets(value, plain[field.json_name])
+    return None if message is None else protocol.to_dict(message, secrets=False)

@@ -6,6 +6,7 @@ from base64 import b64decode, b64encode, urlsafe_b64encode
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkawire.errors import EncodeError
+from kafkawire.protocol.schema import HIDDEN
 from kafkawire.protocol.wire import BYTES, RECORDS, UUID, uuid16
 
 if TYPE_CHECKING:
@@ -20,9 +21,18 @@ S = TypeVar("S", bound="Struct")
 UNKNOWN = "_unknownTaggedFields"
 
 
-def to_dict(message: Struct) -> dict[str, Any]:
-    """Every field of a message, secrets too: bytes and records as base64, ids as Kafka prints them (base64url, no padding)."""
-    found = {f.json_name: _each(f, getattr(message, f.name), _to_plain) for f in type(message).fields}
+def to_dict(message: Struct, *, secrets: bool = True) -> dict[str, Any]:
+    """Every field of a message: bytes and records as base64, ids as Kafka prints them (base64url, no padding).
+
+    With `secrets` False there is *** in the place of passwords, tokens and values of configurations: for logs.
+    """
+
+    def plain(field: Field, value: Any) -> Any:
+        if isinstance(field.element, type):
+            return to_dict(value, secrets=secrets)
+        return HIDDEN if field.secret and not secrets else _to_plain(field, value)
+
+    found = {f.json_name: _each(f, getattr(message, f.name), plain) for f in type(message).fields}
     if message.unknown_tags:
         found[UNKNOWN] = {str(tag): b64encode(data).decode() for tag, data in message.unknown_tags.items()}
     return found
@@ -58,8 +68,6 @@ def _each(field: Field, value: Any, convert: Callable[[Field, Any], Any]) -> Any
 
 
 def _to_plain(field: Field, value: Any) -> Any:
-    if isinstance(field.element, type):
-        return to_dict(value)
     if field.element is UUID:
         return urlsafe_b64encode(value).decode().rstrip("=")
     if field.element in (BYTES, RECORDS):

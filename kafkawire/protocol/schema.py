@@ -15,7 +15,10 @@ from kafkawire.protocol.wire import Wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Field", "Message", "Request", "Response", "Struct", "VersionRange", "field"]
+__all__ = ["HIDDEN", "Field", "Message", "Request", "Response", "Struct", "VersionRange", "field"]
+
+HIDDEN = "***"
+"""What is shown in the place of a secret."""
 
 _UNSET: Any = object()
 
@@ -158,7 +161,7 @@ class Field:
     def shown(self, value: Any) -> str:
         """The value as repr and errors show it: secrets as ***, large bytes by their length."""
         if self.secret and not _hides_its_secrets(value):
-            return "***"
+            return HIDDEN
         if isinstance(value, (bytes, bytearray, memoryview)) and len(value) > 32:
             return f"<{len(value)} bytes>"
         return repr(bytes(value)) if isinstance(value, (bytearray, memoryview)) else repr(value)

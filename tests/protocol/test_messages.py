@@ -382,3 +382,13 @@ def test_plain_values_have_kafkas_names_and_forms() -> None:
 def test_plain_values_of_the_wrong_form_are_named(values: dict[str, Any], reason: str) -> None:
     with pytest.raises(EncodeError, match=reason):
         protocol.from_dict(MetadataRequest, values)
+
+
+def test_secrets_can_be_left_out_of_plain_values() -> None:
+    altered = protocol.request("IncrementalAlterConfigs").AlterConfigsResource  # type: ignore[attr-defined]
+    message = protocol.request("IncrementalAlterConfigs")(
+        resources=[altered(resource_name="r", configs=[altered.AlterableConfig(name="ssl.key.password", value="hidden")])]
+    )
+    (shown,) = protocol.to_dict(message, secrets=False)["resources"]
+    assert shown["configs"] == [{"name": "ssl.key.password", "configOperation": 0, "value": "***"}]
+    assert "hidden" in str(protocol.to_dict(message))

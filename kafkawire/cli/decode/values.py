@@ -18,8 +18,6 @@ __all__ = ["Line", "readable", "text"]
 Line = dict[str, Any]
 """One line of output. Under "error" it says why something that belongs into it could not be read."""
 
-HIDDEN: Final = "***"
-
 GROUP_DATA: Final = {
     "metadata": "ConsumerProtocolSubscription",
     "member_metadata": "ConsumerProtocolSubscription",
@@ -45,7 +43,7 @@ def text(data: Buffer | None) -> str | dict[str, str] | None:
 
 def readable(message: Message, version: int, show_records: Callable[[Buffer], Any] | None = None) -> dict[str, Any]:
     """The fields of a version as `protocol.to_dict` gives them, but for secrets, consumers' group data, and records."""
-    found = protocol.to_dict(message)
+    found = protocol.to_dict(message, secrets=False)
     _refine(message, version, found, show_records)
     return found
 
@@ -61,11 +59,9 @@ def _refine(struct: Struct, version: int, found: dict[str, Any], show_records: C
             pairs = zip(value, found[name], strict=True) if field.array else [(value, found[name])]
             for part, plain in pairs:
                 _refine(part, version, plain, show_records)
-        elif field.secret:
-            found[name] = HIDDEN
         elif field.element is RECORDS and show_records:
             found[name] = show_records(value)
-        elif field.element is BYTES and value:
+        elif field.element is BYTES and value and not field.secret:
             found[name] = _group_data(field, value) or found[name]
 
 
