@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kafkawire import protocol
 from kafkawire.errors import DecodeError, EncodeError, UnsupportedVersionError
 from kafkawire.protocol import wire
+from kafkawire.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from tests.protocol.strategies import CLASS_VERSIONS, messages
 
 if TYPE_CHECKING:
@@ -385,8 +386,8 @@ def test_plain_values_of_the_wrong_form_are_named(values: dict[str, Any], reason
 
 
 def test_secrets_can_be_left_out_of_plain_values() -> None:
-    altered = protocol.request("IncrementalAlterConfigs").AlterConfigsResource  # type: ignore[attr-defined]
-    message = protocol.request("IncrementalAlterConfigs")(
+    altered = IncrementalAlterConfigsRequest.AlterConfigsResource
+    message = IncrementalAlterConfigsRequest(
         resources=[altered(resource_name="r", configs=[altered.AlterableConfig(name="ssl.key.password", value="hidden")])]
     )
     (shown,) = protocol.to_dict(message, secrets=False)["resources"]
