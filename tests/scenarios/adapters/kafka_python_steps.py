@@ -131,10 +131,13 @@ class ClientSteps:
 class Member:
     def __init__(self, settings: dict[str, Any], topics: list[str]) -> None:
         self._consumer = kafka.KafkaConsumer(**settings)
-        # A leader that does not know the topics so far assigns nothing and joins again at once; over that 3.0.12 sometimes
-        # falls silent for good, as soon as its SyncGroup is answered.
-        self._consumer.topics()
         self._consumer.subscribe(topics)
+        # A leader that hears of a subscribed topic only after it has assigned it joins again, and 3.0.12 forgets about that if a
+        # poll ends too early, with a real broker as well: it has no heartbeats then and cannot commit any more.
+        deadline = time.monotonic() + TIMEOUT
+        while not self._consumer.topics() >= set(topics):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the topics {topics} are not in the metadata")
 
     def poll(self, seconds: float) -> list[Any]:
         return records_of(self._consumer.poll(int(seconds * 1000)))
