@@ -132,8 +132,8 @@ class Member:
     def __init__(self, settings: dict[str, Any], topics: list[str]) -> None:
         self._consumer = kafka.KafkaConsumer(**settings)
         self._consumer.subscribe(topics)
-        # A leader that hears of a subscribed topic only after it has assigned it joins again, and 3.0.12 forgets about that if a
-        # poll ends too early, with a real broker as well: it has no heartbeats then and cannot commit any more.
+        # A leader that hears of a subscribed topic only after it has assigned it joins again, and 3.0.12 forgets about that
+        # if a poll ends too early, with a real broker as well: it has no heartbeats then and cannot commit any more.
         deadline = time.monotonic() + TIMEOUT
         while not self._consumer.topics() >= set(topics):
             if time.monotonic() > deadline:
