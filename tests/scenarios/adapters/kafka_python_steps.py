@@ -131,6 +131,8 @@ class ClientSteps:
 class Member:
     def __init__(self, settings: dict[str, Any], topics: list[str]) -> None:
         self._consumer = kafka.KafkaConsumer(**settings)
+        self._found: list[Any] = []
+        """Polled while it committed."""
         self._consumer.subscribe(topics)
         # A leader that hears of a subscribed topic only after it has assigned it joins again, and 3.0.12 forgets about that
         # if a poll ends too early, with a real broker as well: it has no heartbeats then and cannot commit any more.
@@ -140,13 +142,22 @@ class Member:
                 raise TimeoutError(f"the topics {topics} are not in the metadata")
 
     def poll(self, seconds: float) -> list[Any]:
-        return records_of(self._consumer.poll(int(seconds * 1000)))
+        found = self._found + records_of(self._consumer.poll(int(seconds * 1000)))
+        self._found = []
+        return found
 
     def assignment(self) -> list[Any]:
         return [list(each) for each in self._consumer.assignment()]
 
     def commit(self) -> None:
+        """As it asks for: first complete the rebalance by polling, if there is one."""
+        while self._is_rebalancing():
+            self._found += records_of(self._consumer.poll(100))
         self._consumer.commit()
+
+    def _is_rebalancing(self) -> bool:
+        states = getattr(structs, "MemberState", None)  # since release 3
+        return states is not None and bool(self._consumer.group_metadata().state == states.REBALANCING)
 
     def close(self) -> None:
         self._consumer.close()
