@@ -17,12 +17,18 @@ from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkawire.protocol.schema import Request, Response
 from kafkawire.version import __version__
 
-__all__ = ["Address", "BrokerLink", "Dialer"]
+__all__ = ["THROTTLED_BY_CLIENT", "Address", "BrokerLink", "Dialer"]
 
 log = logging.getLogger("kafkawire.connection")
 
-_THROTTLED_BY_CLIENT = {0: 6, 1: 8, 2: 3, 3: 6, 8: 4, 9: 4, 10: 2, 18: 2, 19: 3, 20: 2, 22: 1}
-"""API key -> first version whose throttle time the client has to wait itself; before, the broker did (KIP-219, trap 112)."""
+THROTTLED_BY_CLIENT = {
+    0: 6, 1: 8, 2: 3, 3: 6, 8: 4, 9: 4, 10: 2, 11: 3, 12: 2, 13: 2, 14: 2, 15: 2, 16: 2, 18: 2, 19: 3, 20: 2, 21: 1, 22: 1,
+    24: 1, 25: 1, 26: 1, 28: 1, 29: 1, 30: 1, 31: 1, 32: 2, 33: 1, 34: 1, 35: 1, 37: 1, 38: 1, 39: 1, 40: 1, 41: 1, 42: 1,
+}  # fmt: skip
+"""API key -> first version whose throttle time the client has to wait itself; before, the broker did (KIP-219, trap 112).
+
+APIs that are not here are younger than that change.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ class BrokerLink:
     def note_throttle(self, answer: Response, key: int, version: int, now: float) -> None:
         """Remember how long the broker wants to be left alone."""
         pause = getattr(answer, "throttle_time_ms", 0)
-        if pause > 0 and version >= _THROTTLED_BY_CLIENT.get(key, 0):
+        if pause > 0 and version >= THROTTLED_BY_CLIENT.get(key, 0):
             self.muted_until = now + pause / 1000
 
 

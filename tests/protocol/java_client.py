@@ -107,6 +107,16 @@ class JavaClient:
         """A body as Java writes it after it has read it."""
         return self._bytes(self._decode(cls, version, body), version)
 
+    def throttled_by_client(self, api_key: int) -> range:
+        """The versions of an API whose throttle time this client waits itself, of those up to its newest."""
+        newest = self._class("org.apache.kafka.common.protocol.ApiKeys").forId(api_key).latestVersion()
+        data = self._class("org.apache.kafka.common.message.ApiMessageType").fromApiKey(api_key).newResponse()
+        body = self._accessor(self._class("java.nio.ByteBuffer").wrap(self._bytes(data, newest)))
+        parse = self._class("org.apache.kafka.common.requests.AbstractResponse").parseResponse
+        response = parse(self._class("org.apache.kafka.common.protocol.ApiKeys").forId(api_key), body, newest)
+        throttled = [version for version in range(newest + 1) if response.shouldClientThrottle(version)]
+        return range(throttled[0], newest + 1) if throttled else range(0)
+
     def _data_class(self, cls: type[Message]) -> str:
         package = COORDINATOR_PACKAGES.get(cls.__module__.rpartition(".")[2], "common.message")
         return f"org.apache.kafka.{package}.{cls.__name__}" + ("Data" if issubclass(cls, (Request, Response)) else "")

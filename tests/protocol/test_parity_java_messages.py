@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from kafkawire import protocol
+from kafkawire.core.broker import THROTTLED_BY_CLIENT
+from kafkawire.protocol.schema import Request
 from kafkawire.protocol.wire import RECORDS
 from tests import requirements
 from tests.protocol.java_client import JavaClient
@@ -100,3 +102,9 @@ def test_java_keeps_tagged_fields_that_it_does_not_know(clients: Clients, cls: t
         if cls.flexible is not None and version >= cls.flexible:
             body = protocol.encode(data.draw(messages(cls, version)), version)
             assert clients[release_with(cls, version)].encode_again(cls, version, body) == body
+
+
+def test_trap_112_which_versions_the_client_throttles(clients):
+    apis = [cls.key for cls in CLASSES if issubclass(cls, Request)]
+    java = {key: clients[NEWEST].throttled_by_client(key) for key in apis}
+    assert {key: versions.start for key, versions in java.items() if versions.start > 0} == THROTTLED_BY_CLIENT
