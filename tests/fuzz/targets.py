@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from tests.fuzz.target_captures import TARGETS as CAPTURES
 from tests.fuzz.target_codecs import TARGETS as CODECS
 from tests.fuzz.target_formats import TARGETS as FORMATS
 from tests.fuzz.target_frames import TARGETS as FRAMES
@@ -15,4 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TARGETS"]
 
-TARGETS: Final[dict[str, Target]] = {target.name: target for target in (*FRAMES, *MESSAGES, *FORMATS, *RECORDS, *CODECS)}
+TARGETS: Final[dict[str, Target]] = {
+    target.name: target for target in (*FRAMES, *MESSAGES, *FORMATS, *RECORDS, *CODECS, *CAPTURES)
+}

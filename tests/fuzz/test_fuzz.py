@@ -34,6 +34,7 @@ INPUTS = {
     "snappy": 60_000,
     "lz4": 40_000,
     "zstd": 30_000,
+    "captures": 20_000,
 }
 """About two minutes together on two cores; numbers, not seconds, so that every run tries the same."""
 QUICK = 50

@@ -207,6 +207,7 @@ def test_trap_20_nullable_structs_begin_with_an_int8() -> None:
     )
     assert protocol.encode(example(), 0) == b"\xff"
     assert protocol.encode(example(x=example.In(a=5)), 0) == b"\1\5"
+    assert protocol.decode(example, 0, b"\xff").x is None
     assert protocol.decode(example, 0, b"\1\5").x.a == 5
     with pytest.raises(ValueError, match="x begins with 2, which is neither null nor a struct"):
         protocol.decode(example, 0, b"\2\5")
