@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import Enum
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -28,6 +29,7 @@ __all__ = [
     "Stopwatch",
     "Topic",
     "keys_of",
+    "load_accelerators",
     "measure",
     "measure_together",
     "processor_time",
@@ -181,6 +183,12 @@ class Stopwatch:
 
     def read(self) -> float:
         return time.perf_counter() - self._start
+
+
+def load_accelerators() -> None:
+    """Import what kafkawire does at the first large batch, and the peers with the client: imports are a number of their own."""
+    for package in ("crc32c", "numpy"):
+        import_module(package)
 
 
 def processor_time(call: Callable[[], object], times: int) -> float:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from importlib import import_module
 from typing import Any
 
-from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic
+from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic, load_accelerators
 from bench.settings import POLL_RECORDS, consumer
 
-__all__ = ["LARGE", "ROWS", "SMALL", "confluent", "finished", "load_what_decodes"]
+__all__ = ["LARGE", "ROWS", "SMALL", "confluent", "finished"]
 
 SMALL, LARGE = Job(3_000_000, 100), Job(1_000_000, 1_000)
 """All that read share the topics of these."""
@@ -18,7 +17,7 @@ SMALL, LARGE = Job(3_000_000, 100), Job(1_000_000, 1_000)
 def kafkawire(job: Job) -> Sample:
     from kafkawire import Consumer
 
-    load_what_decodes()
+    load_accelerators()
     watch = Stopwatch()
     count = read = 0
     with Consumer(**consumer("kafkawire", job)) as client:
@@ -69,7 +68,7 @@ def kafkawire_asyncio(job: Job) -> Sample:
     async def main() -> Sample:
         from kafkawire.aio import Consumer
 
-        load_what_decodes()
+        load_accelerators()
         watch = Stopwatch()
         count = read = 0
         async with Consumer(**consumer("kafkawire", job)) as client:
@@ -109,12 +108,6 @@ def finished(job: Job, count: int, read: int, watch: Stopwatch) -> Sample:
     if read != count * job.size:
         raise ValueError(f"{count} records of {job.size} bytes are not {read} bytes")
     return Sample(count, seconds)
-
-
-def load_what_decodes() -> None:
-    """Import what kafkawire imports at the first batch, and the peers with the client: imports are a number of their own."""
-    for package in ("crc32c", "numpy"):
-        import_module(package)
 
 
 def _poll(job: Job, goal: float, aim: float) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench import poll
-from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic
+from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic, load_accelerators
 from bench.settings import consumer
 
 __all__ = ["ROWS", "kafkawire"]
@@ -15,7 +15,7 @@ def kafkawire(job: Job) -> Sample:
 
     from kafkawire import Consumer
 
-    poll.load_what_decodes()
+    load_accelerators()
     pa.scalar(0)  # imports pandas, where it is installed, the first time
     watch = Stopwatch()
     count = read = 0

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic, keys_of, values_of
+from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic, keys_of, load_accelerators, values_of
 from bench.settings import producer
 
 __all__ = ["ROWS", "confluent", "kafka_python", "kafkawire"]
@@ -15,6 +15,7 @@ __all__ = ["ROWS", "confluent", "kafka_python", "kafkawire"]
 def kafkawire(job: Job) -> Sample:
     from kafkawire import Producer
 
+    load_accelerators()
     with Producer(**producer("kafkawire", job)) as client:
         return _timed(job, client.send, client.flush)
 
@@ -39,6 +40,7 @@ def kafkawire_asyncio(job: Job) -> Sample:
     async def main() -> Sample:
         from kafkawire.aio import Producer
 
+        load_accelerators()
         async with Producer(**producer("kafkawire", job)) as client:
             return await _timed_asyncio(job, client.send, client.flush)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from bench import send
-from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic, values_of
+from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic, load_accelerators, values_of
 from bench.settings import ROWS_PER_CALL, producer
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def confluent_lists(job: Job) -> Sample:
 def _kafkawire(job: Job, method: str, make: Callable[[Sequence[bytes]], object]) -> Sample:
     from kafkawire import Producer
 
+    load_accelerators()
     slices = _slices(job, make)
     with Producer(**producer("kafkawire", job)) as client:
         send_slice = getattr(client, method)

@@ -17,13 +17,17 @@ with contextlib.suppress(ImportError):
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ACCELERATORS", "hide", "with_and_without"]
+__all__ = ["ACCELERATORS", "hide", "with_and_without", "without"]
 
 ACCELERATORS = ("numpy", "crc32c", "snappy", "lz4", "lz4.block", "cramjam")
 """All that have a pure counterpart."""
 
 OURS = {
-    "numpy": ("kafkawire.protocol.records.decode_numpy", "kafkawire.protocol.murmur2_numpy"),
+    "numpy": (
+        "kafkawire.protocol.murmur2_numpy",
+        "kafkawire.protocol.records.decode_numpy",
+        "kafkawire.protocol.records.encode_numpy",
+    ),
     "pyarrow": ("kafkawire.protocol.records.arrow",),
 }
 """Modules that import a package when they are first imported, which may have been long ago."""
@@ -35,6 +39,17 @@ def hide(monkeypatch: pytest.MonkeyPatch, *packages: str) -> None:
         for module in (package, *OURS.get(package, ())):
             monkeypatch.setitem(sys.modules, module, None)
     accelerators.reset()
+
+
+@contextlib.contextmanager
+def without(*packages: str) -> Iterator[None]:
+    """Make the import of packages fail for some lines of a test, where Hypothesis needs numpy for the others."""
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            hide(patch, *packages)
+            yield
+    finally:
+        accelerators.reset()
 
 
 @pytest.fixture(params=["accelerated", "pure"])
