@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from mockbroker.clock import MockClock
     from mockbroker.cluster import Cluster
     from mockbroker.connection import ServerConnection
+    from mockbroker.exchange import Exchange
     from mockbroker.faults import Barrier, Fault
-    from mockbroker.journal import Exchange, Journal
+    from mockbroker.journal import Journal
     from mockbroker.memory import MemoryServer
     from mockbroker.mock import MockBroker, MockCluster
 
@@ -33,7 +34,7 @@ __all__ = [
 _HOMES = {
     "Barrier": "faults",
     "Cluster": "cluster",
-    "Exchange": "journal",
+    "Exchange": "exchange",
     "Fault": "faults",
     "Journal": "journal",
     "MemoryServer": "memory",

@@ -15,7 +15,7 @@ from mockbroker.timers import NEVER
 if TYPE_CHECKING:
     from kafkawire.protocol.schema import Response
     from kafkawire.protocol.wire import Buffer
-    from mockbroker.journal import Exchange
+    from mockbroker.exchange import Exchange
 
 __all__ = [
     "ACTIONS",

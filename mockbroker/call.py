@@ -40,6 +40,8 @@ class Call:
 
     def injected_error(self, topic: str, partition: int | None = None) -> ErrorCode | None:
         """The error that a fault wants for this topic or partition."""
+        if not self.all_injected:
+            return None
         return next((injected.error for injected in self.all_injected if injected.covers(topic, partition)), None)
 
     def led_partition(

@@ -41,6 +41,9 @@ def _start(options: argparse.Namespace, running: ExitStack) -> str:
         version=options.version,
         port=options.port,
         host=options.host,
+        advertised_host=options.advertised_host,
+        racks=options.rack,
+        config=dict(options.config),
         clock="held" if options.hold_clock else "running",
     )
     for path in options.load:
@@ -69,6 +72,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--version", default=LATEST, help=f"the Kafka version to imitate, from 0.8.2 on ({LATEST})")
     add("--port", type=int, default=0, help="of the first broker, the others take the next ones; free ports without")
     add("--host", default="127.0.0.1", help="the address to listen on and to advertise (127.0.0.1)")
+    add("--advertised-host", metavar="HOST", help="what clients are told to connect to instead")
+    add("--rack", action="append", default=[], metavar="NAME", help="of the brokers, in turn; repeatable")
+    add("--config", type=_config, action="append", default=[], metavar="NAME=VALUE", help="of the brokers; repeatable")
     add("--load", action="append", default=[], metavar="FILE", help="create topics and records from JSON lines; repeatable")
     add("--dump", metavar="FILE", help="write all topics and records as JSON lines at the end")
     add("--fault", type=_json, action="append", default=[], metavar="JSON", help="make a fault, as POST /faults; repeatable")
@@ -80,6 +86,13 @@ def _parser() -> argparse.ArgumentParser:
 def _topic(text: str) -> tuple[str, int]:
     name, _, partitions = text.partition(":")
     return name, int(partitions or 1)
+
+
+def _config(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME=VALUE")
+    return name, value
 
 
 def _json(text: str) -> dict[str, object]:

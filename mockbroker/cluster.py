@@ -12,7 +12,7 @@ from itertools import count
 
 from kafkawire.errors import ErrorCode, broker_error
 from kafkawire.protocol.wire import ZERO_UUID
-from mockbroker.config_values import check_topic_configs
+from mockbroker.config_values import ConfigText, as_text, check_broker_configs, check_topic_configs
 from mockbroker.configs import BrokerConfigs
 from mockbroker.faults import Faults
 from mockbroker.groups import Groups
@@ -55,7 +55,7 @@ class Cluster:
         brokers: int = 3,
         *,
         version: str = LATEST,
-        config: Mapping[str, str] | None = None,
+        config: Mapping[str, ConfigText] | None = None,
         racks: Sequence[str] = (),
         wall_clock_offset: float = 0.0,
     ) -> None:
@@ -63,7 +63,9 @@ class Cluster:
             raise ValueError(f"a cluster of {brokers} brokers: there must be one at least")
         self.profile = profile(version)
         self.cluster_id = _CLUSTER_ID
-        self.config = BrokerConfigs(config or {})
+        static = {name: as_text(value) for name, value in (config or {}).items()}
+        check_broker_configs(static)
+        self.config = BrokerConfigs(static)
         self.wall_clock_offset = wall_clock_offset
         self._session_ids = count(1)
         self.brokers: dict[int, Broker] = {}
@@ -75,7 +77,7 @@ class Cluster:
         """What the cluster does by itself. Drivers run them, and everything else that needs the time gets it as `now`."""
         self.groups = Groups(self.timers, self.config)
         self.faults = Faults()
-        self.journal = Journal()
+        self.journal = Journal(self)
         self._topics_by_id: dict[bytes, Topic] = {}
         self._topics_by_metric: dict[str, str] = {}
         """Names by what metrics make of them, which do not tell `.` and `_` apart."""
@@ -101,7 +103,7 @@ class Cluster:
 
     def coordinating_partition(self, key: str, topic: str = OFFSETS_TOPIC) -> Partition:
         """Where a group or a transactional id is kept: by the key's Java hash. Creates the topic if there is none yet."""
-        return _keeper(key, self.topics.get(topic) or self._create_internal_topic(topic))
+        return _keeper(key, self.topics.get(topic) or self.auto_create_topic(topic))
 
     def move_coordinator(self, key: str, broker_id: int, topic: str = OFFSETS_TOPIC) -> None:
         """Make a broker the coordinator of a group or transactional id, and of what is kept in the same partition."""
@@ -261,7 +263,7 @@ class Cluster:
         topic_id = uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {self._topics_made}").bytes
         kept = {key: value for key, value in (configs or {}).items() if value is not None}
         topic = Topic(name, topic_id, kept, self.config)
-        topic.partitions = [Partition(topic, index, chosen) for index, chosen in enumerate(replicas)]
+        topic.partitions = [self._new_partition(topic, index, chosen) for index, chosen in enumerate(replicas)]
         if not validate_only:
             for partition in topic.partitions:
                 partition.elect(self._first_online(partition.replicas))
@@ -292,12 +294,15 @@ class Cluster:
             replicas = self._check_assignments(assignments, len(topic.partitions[0].replicas))
         if not validate_only:
             for index, chosen in enumerate(replicas, start=present):
-                partition = Partition(topic, index, chosen)
+                partition = self._new_partition(topic, index, chosen)
                 partition.elect(self._first_online(chosen))
                 topic.partitions.append(partition)
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic with its records and committed offsets; waiting fetches of it are answered."""
+        """Delete a topic with its records and committed offsets; waiting fetches of it are answered.
+
+        With `__consumer_offsets` go all groups.
+        """
         topic = self.topic(name)
         del self.topics[name]
         del self._topics_by_id[topic.id]
@@ -305,6 +310,8 @@ class Cluster:
         self.groups.forget_topic(name)
         for partition in topic.partitions:
             partition.elect(NO_LEADER)
+        if name == OFFSETS_TOPIC:
+            self.groups.forget_all()
 
     def _check_name(self, name: str) -> None:
         check_topic_name(name)
@@ -353,15 +360,22 @@ class Cluster:
                 raise broker_error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, reason)
         return [list(replicas) for replicas in assignments]
 
-    def _create_internal_topic(self, name: str) -> Topic:
-        internal = INTERNAL_TOPICS[name]
+    def auto_create_topic(self, name: str) -> Topic:
+        """Create a topic that is used before it was created, as the brokers are configured."""
+        internal = INTERNAL_TOPICS.get(name)
+        if internal is None:
+            return self.create_topic(name)
         partitions = int(self.config[f"{internal.prefix}.num.partitions"])
         replicas = min(int(self.config[f"{internal.prefix}.replication.factor"]), len(self.online_brokers()))
-        topic = self.create_topic(name, partitions, replicas, configs=internal.configs)
-        if name == OFFSETS_TOPIC:
-            for partition in topic.partitions:
-                partition.on_elected = self._move_groups
-        return topic
+        min_in_sync = self.config.get(f"{internal.prefix}.min.isr")
+        configs = internal.configs if min_in_sync is None else {**internal.configs, "min.insync.replicas": min_in_sync}
+        return self.create_topic(name, partitions, replicas, configs=configs)
+
+    def _new_partition(self, topic: Topic, index: int, replicas: Sequence[int]) -> Partition:
+        partition = Partition(topic, index, replicas)
+        if topic.name == OFFSETS_TOPIC:
+            partition.on_elected = self._move_groups
+        return partition
 
     def _move_groups(self, partition: Partition) -> None:
         """Let the groups of a partition of `__consumer_offsets` follow its leader."""

@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkawire.errors import BrokerError, ErrorCode, broker_error
-from mockbroker.config_values import check_broker_config, check_topic_configs
+from mockbroker.config_values import check_broker_configs, check_topic_configs
 from mockbroker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigDefinition, ConfigType
 
 if TYPE_CHECKING:
@@ -158,12 +158,10 @@ def _check_broker(new: Mapping[str, str]) -> None:
     fixed = [name for name in new if name in BROKER_CONFIGS and BROKER_CONFIGS[name].read_only]
     if fixed:
         raise broker_error(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
-    for name, value in new.items():
-        if name in BROKER_CONFIGS:  # others are for plug-ins
-            try:
-                check_broker_config(name, BROKER_CONFIGS[name], value)
-            except BrokerError as refusal:
-                raise broker_error(ErrorCode.INVALID_REQUEST, refusal.context) from None
+    try:
+        check_broker_configs(new)
+    except BrokerError as refusal:
+        raise broker_error(ErrorCode.INVALID_REQUEST, refusal.context) from None
 
 
 def _check_all_brokers(new: Mapping[str, str]) -> None:

@@ -10,9 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 
 from kafkawire.errors import ErrorCode, broker_error
-from mockbroker.configs import TOPIC_CONFIGS, ConfigDefinition, ConfigType
+from mockbroker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigDefinition, ConfigType
 
-__all__ = ["check_broker_config", "check_topic_configs"]
+__all__ = ["ConfigText", "as_text", "check_broker_configs", "check_topic_configs"]
+
+ConfigText = str | float | bool
+"""What a test may give as the value of a configuration; to Kafka all are text."""
 
 Check = Callable[[str], str | None]
 """Why a value of the right type is refused; None if it is not."""
@@ -71,6 +74,11 @@ _BY_SYNONYM = {definition.synonym: name for name, definition in TOPIC_CONFIGS.it
 _THROTTLE_LISTS = ("follower.replication.throttled.replicas", "leader.replication.throttled.replicas")
 
 
+def as_text(value: ConfigText) -> str:
+    """A value as Kafka has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def check_topic_configs(configs: Mapping[str, str | None]) -> None:
     """Raise INVALID_CONFIG for an unknown name or a value that Kafka refuses."""
     for name in configs:
@@ -89,9 +97,11 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> None:
             raise broker_error(ErrorCode.INVALID_CONFIG, reason)
 
 
-def check_broker_config(name: str, definition: ConfigDefinition, value: str) -> None:
-    """Raise INVALID_CONFIG for a value that Kafka refuses."""
-    _check(name, definition, value, _CHECKS.get(_BY_SYNONYM.get(name, "")))
+def check_broker_configs(configs: Mapping[str, str]) -> None:
+    """Raise INVALID_CONFIG for a value that Kafka refuses. What it does not know may be for plug-ins."""
+    for name, value in configs.items():
+        if name in BROKER_CONFIGS:
+            _check(name, BROKER_CONFIGS[name], value, _CHECKS.get(_BY_SYNONYM.get(name, "")))
 
 
 def _check(name: str, definition: ConfigDefinition, value: str, check: Check | None) -> None:

@@ -1,13 +1,12 @@
 """Configurations: what topics and brokers can be told, from the list recorded in configs.json, and where a value comes from.
 
-Of the newest release, whatever the version of the cluster. Left out: documentation, and what is given in coarser units
-(`log.retention.hours` does not change `retention.ms`).
+Of the newest release, whatever the version of the cluster. Left out: documentation.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -77,14 +76,21 @@ _DEFAULTS = {name: known.default for name, known in BROKER_CONFIGS.items() if kn
 # number, so that a stopped broker loses no partition), and groups that start at once.
 _MOCK_STATIC = {"default.replication.factor": "3", "group.initial.rebalance.delay.ms": "0"}
 
-
-# Names for the same thing in coarser units, which DescribeConfigs lists behind the fine one.
-_COARSER = {
-    "log.flush.interval.ms": ("log.flush.scheduler.interval.ms",),
-    "log.retention.ms": ("log.retention.minutes", "log.retention.hours"),
-    "log.roll.jitter.ms": ("log.roll.jitter.hours",),
-    "log.roll.ms": ("log.roll.hours",),
+# What may be given under other names as well, in coarser units: the milliseconds of each. The finest that is given counts.
+_UNITS = {
+    "log.flush.interval.ms": {"log.flush.scheduler.interval.ms": 1},
+    "log.retention.ms": {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000},
+    "log.roll.jitter.ms": {"log.roll.jitter.hours": 3_600_000},
+    "log.roll.ms": {"log.roll.hours": 3_600_000},
 }
+_FINEST = {coarser: finest for finest, units in _UNITS.items() for coarser in units}
+
+
+def _synonyms(name: str) -> Sequence[str]:
+    """The name, and behind it those of the same thing in coarser units."""
+    finest = _FINEST.get(name, name)
+    names = (finest, *_UNITS.get(finest, ()))
+    return names[names.index(name) :]
 
 
 class BrokerConfigs(Mapping[str, str]):
@@ -102,10 +108,13 @@ class BrokerConfigs(Mapping[str, str]):
         self._of_one: dict[int, dict[str, str]] = {}
 
     def __getitem__(self, name: str) -> str:
-        """The value; KeyError where there is none."""
+        """The value, from coarser units if it was given in those; KeyError where there is none."""
         for values in (self._of_all, self._static, _DEFAULTS):
             if name in values:
                 return values[name]
+        for coarser, milliseconds in _UNITS.get(name, {}).items():
+            if coarser in self:
+                return str(max(int(self[coarser]) * milliseconds, -1))
         raise KeyError(name)
 
     def __setitem__(self, name: str, value: str) -> None:
@@ -113,13 +122,34 @@ class BrokerConfigs(Mapping[str, str]):
         self._static[name] = value
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**_DEFAULTS, **self._static, **self._of_all})
+        return iter({**_DEFAULTS, **dict.fromkeys(_UNITS), **self._static, **self._of_all})
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
     def given(self, name: str, broker_id: int | None = None) -> list[ConfigValue]:
-        """Everything that a configuration was given, strongest first; for one broker, or what all have in common."""
+        """Everything that a configuration was given, strongest first; for one broker, or what all have in common.
+
+        Coarser units are listed behind it, but do not count as given.
+        """
+        found = self._given_in_any_unit(name, broker_id)
+        return found if any(value.name == name for value in found) else []
+
+    def source(self, name: str, broker_id: int | None = None) -> Source:
+        """Where the value comes from, in whatever unit."""
+        return next((value.source for value in self._given_in_any_unit(name, broker_id)), Source.DEFAULT)
+
+    def shown(self, name: str, broker_id: int) -> str | None:
+        """The value of a broker as it describes itself.
+
+        While a finer unit is changed, Kafka has forgotten what the coarser ones were at its start.
+        """
+        finest = _FINEST.get(name)
+        if finest in self._of_all or finest in self._of_one.get(broker_id, {}):
+            return _DEFAULTS.get(name)
+        return next((value.value for value in self.given(name, broker_id)), None)
+
+    def _given_in_any_unit(self, name: str, broker_id: int | None) -> list[ConfigValue]:
         one = {} if broker_id is None else self._of_one.get(broker_id, {})
         sources = (
             (one, Source.BROKER),
@@ -127,9 +157,8 @@ class BrokerConfigs(Mapping[str, str]):
             (self._static, Source.STATIC),
             (_DEFAULTS, Source.DEFAULT),
         )
-        names = (name, *_COARSER.get(name, ()))
-        found = [ConfigValue(each, values[each], source) for values, source in sources for each in names if each in values]
-        return found if any(value.name == name for value in found) else []
+        names = _synonyms(name)
+        return [ConfigValue(each, values[each], source) for values, source in sources for each in names if each in values]
 
     def dynamic(self, broker_id: int | None) -> dict[str, str]:
         """What was changed while the brokers ran: of one broker, or of all. To be changed in place."""

@@ -1,7 +1,7 @@
 """One connection to one broker, without IO: bytes and time in, bytes out, one request at a time and in order, as in Kafka.
 
-Whoever drives it (the TCP server, a simulation) feeds `received`, calls `run` after `on_ready`, runs the cluster's timers,
-writes what `take_output` gives, and closes once `closing` is set and everything is written.
+Whoever drives it (the TCP server, a simulation) feeds `received`, calls `serve` then and after `on_ready`, runs the cluster's
+timers, writes what `take_output` gives, and closes once `closing` is set and everything is written.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker.answers import CLOSE, HANG, NO_REPLY, Answer, Silence, Wait
 from mockbroker.call import Call
 from mockbroker.client import Client
-from mockbroker.handlers import SERVED, api_versions, handler
-from mockbroker.journal import Exchange
+from mockbroker.exchange import Exchange
+from mockbroker.handlers import api_versions, handler
+from mockbroker.served import SERVED
 from mockbroker.timers import NEVER, Timer
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ __all__ = ["ServerConnection"]
 _QUEUE_LIMIT = 1 << 20
 """Bytes of requests that may wait their turn before the connection takes no more input."""
 
+_QUEUE_OVERHEAD = 256
+"""Bytes that a request takes there beside its body, roughly: those without a body must not be for free."""
+
 _OUTPUT_LIMIT = 1 << 20
 """Bytes of answers that may wait to be written before the next request is taken up."""
 
@@ -41,12 +45,9 @@ _OUTPUT_LIMIT = 1 << 20
 class _Turn:
     """The request that is being served."""
 
-    __slots__ = ("answered", "exchange", "faults", "header", "version")
+    __slots__ = ("answered", "exchange", "faults")
 
-    def __init__(self, header: RequestHeader, exchange: Exchange) -> None:
-        self.header = header
-        self.version = header.api_version
-        """Of the answer."""
+    def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
         self.faults: Sequence[Fault] = ()
         self.answered = False
@@ -57,8 +58,8 @@ class ServerConnection:
     """The broker's side of one connection.
 
     number: tells the connections of a cluster apart in its journal. host: the client's address. on_ready: called when
-    something happened that this connection waits for, from wherever it happened, to have `run` called soon; it must not call
-    `run` itself.
+    something happened that this connection waits for, from wherever it happened, to have `serve` called soon; it must not call
+    `serve` itself.
     """
 
     __slots__ = (
@@ -100,7 +101,7 @@ class ServerConnection:
         """Whether `received` may be called: not while too many requests wait their turn."""
         return not self.closing and self._queued_bytes < _QUEUE_LIMIT
 
-    def received(self, data: bytes, now: float) -> None:
+    def received(self, data: bytes) -> None:
         """Bytes from the client. What is no Kafka request ends the connection."""
         try:
             requests = self._peer.received(data)
@@ -108,29 +109,33 @@ class ServerConnection:
             self.closing = True
             return
         self._queue.extend(requests)
-        self._queued_bytes += sum(len(body) for _, body in requests)
-        self.run(now)
+        self._queued_bytes += sum([_QUEUE_OVERHEAD + len(body) for _, body in requests])
 
-    def run(self, now: float) -> None:
-        """Go on serving, as far as waits and the room for output allow."""
-        while not self.closing:
-            if self._waiting is not None:
-                turn, wait = self._waiting
-                if not self._ready and now < wait.deadline:
-                    return
-                self._end_wait(wait)
-                answer = wait.resume(now)
-            elif self._queue and self._output_bytes < _OUTPUT_LIMIT:
-                header, body = self._queue.popleft()
-                self._queued_bytes -= len(body)
-                turn = _Turn(header, Exchange(self._cluster, now, self._broker.id, self._client, header, body))
-                answer = self._begin(turn, now)
-            else:
-                return
-            self._proceed(turn, answer, now)
+    def serve(self, now: float) -> bool:
+        """Take the next request up, or go on with the one that waits; False if waits or the room for output allow neither.
+
+        One request only, so that drivers can give other connections their turn.
+        """
+        if self.closing:
+            return False
+        if self._waiting is not None:
+            turn, wait = self._waiting
+            if not self._ready and now < wait.deadline:
+                return False
+            self._end_wait(wait)
+            answer = wait.resume(now)
+        elif self._queue and self._output_bytes < _OUTPUT_LIMIT:
+            header, body = self._queue.popleft()
+            self._queued_bytes -= _QUEUE_OVERHEAD + len(body)
+            turn = _Turn(Exchange(now + self._cluster.wall_clock_offset, self._broker.id, self._client, header, body))
+            answer = self._begin(turn, now)
+        else:
+            return False
+        self._proceed(turn, answer, now)
+        return True
 
     def take_output(self) -> list[Buffer]:
-        """What is to be written, in parts. Call `run` once that is done: there is room for more answers."""
+        """What is to be written, in parts. Call `serve` once that is done: there is room for more answers."""
         output, self._output, self._output_bytes = self._output, [], 0
         return output
 
@@ -148,16 +153,18 @@ class ServerConnection:
 
     def _begin(self, turn: _Turn, now: float) -> Answer:
         """Take a request up."""
-        cluster, header, key = self._cluster, turn.header, turn.header.api_key
+        cluster, exchange = self._cluster, turn.exchange
+        header = exchange.header
+        key = header.api_key
         if key in SERVED:
-            cluster.journal.record(turn.exchange)
+            cluster.journal.record(exchange)
         if not cluster.profile.serves(key, header.api_version):
-            return self._unserved(turn)
+            return self._unserved(exchange)
         try:
-            request = turn.exchange.request
+            request = exchange.request
         except DecodeError:
             return CLOSE
-        turn.faults = faults = cluster.faults.striking(cluster, turn.exchange, request)
+        turn.faults = faults = cluster.faults.striking(cluster, exchange, request)
         if not faults:
             return handler(key)(Call(cluster, self._broker, self._client, header), request, now)
         return self._suffer(turn, faults, "before", partial(self._handle, turn, request), now)
@@ -165,8 +172,9 @@ class ServerConnection:
     def _handle(self, turn: _Turn, request: Request, now: float) -> Answer:
         """Let the handler answer a request that has met faults."""
         injected = [fault.injected for fault in turn.faults if fault.injected is not None]
-        call = Call(self._cluster, self._broker, self._client, turn.header, injected)
-        return handler(turn.header.api_key)(call, request, now)
+        header = turn.exchange.header
+        call = Call(self._cluster, self._broker, self._client, header, injected)
+        return handler(header.api_key)(call, request, now)
 
     def _suffer(
         self, turn: _Turn, faults: Sequence[Fault], when: When, proceed: Callable[[float], Answer], now: float
@@ -182,11 +190,11 @@ class ServerConnection:
                 return silence
         return proceed(now)
 
-    def _unserved(self, turn: _Turn) -> Answer:
+    def _unserved(self, exchange: Exchange) -> Answer:
         """An API or version that this broker does not serve."""
-        profile, key = self._cluster.profile, turn.header.api_key
+        profile, key = self._cluster.profile, exchange.header.api_key
         if key == ApiVersionsRequest.key and key in profile.advertised:
-            turn.version = 0
+            exchange.response_version = 0
             return api_versions.downgrade(profile)
         return HANG if profile.hangs_on_unknown else CLOSE
 
@@ -209,9 +217,10 @@ class ServerConnection:
         actions = [fault.action for fault in turn.faults]
         for action in actions:
             action.change(response)
-        frame = self._peer.response_frame(turn.header, response, turn.version)
+        exchange = turn.exchange
+        frame = self._peer.response_frame(exchange.header, response, exchange.response_version)
         size = sum(map(len, frame))
-        self._cluster.journal.answered(turn.exchange, now + self._cluster.wall_clock_offset, frame, size, turn.version)
+        self._cluster.journal.answered(exchange, now + self._cluster.wall_clock_offset, frame, size)
         if not actions:
             self._output += frame
             self._output_bytes += size

@@ -164,7 +164,7 @@ def _status(error: Exception) -> HTTPStatus:
             return error.status
         case AssertionError():
             return HTTPStatus.CONFLICT
-        case BrokerError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+        case BrokerError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION | ErrorCode.GROUP_ID_NOT_FOUND):
             return HTTPStatus.NOT_FOUND
         case BrokerError() | ValueError():
             return HTTPStatus.BAD_REQUEST

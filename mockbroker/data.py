@@ -83,8 +83,10 @@ def to_plain(message: Message) -> dict[str, Any]:
 
 
 def dump(cluster: Cluster, file: IO[str]) -> None:
-    """Write every topic with its records as JSON lines."""
+    """Write every topic with its records as JSON lines, but those that brokers keep for themselves."""
     for topic in cluster.topics.values():
+        if topic.internal:
+            continue
         _write(file, {"topic": topic.name, "partitions": len(topic.partitions), "configs": topic.configs})
         for message in messages(cluster, topic.name, None):
             _write(file, to_plain(message))

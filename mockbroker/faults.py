@@ -35,8 +35,8 @@ from mockbroker.selection import Selection, Subject, api_keys, selects
 
 if TYPE_CHECKING:
     from mockbroker.answers import Watchers
-    from mockbroker.cluster import Cluster
-    from mockbroker.journal import Exchange
+    from mockbroker.exchange import Exchange
+    from mockbroker.selection import Topics
 
 __all__ = ["Barrier", "Fault", "Faults", "Rule"]
 
@@ -234,11 +234,11 @@ class Faults:
         if idle:
             raise AssertionError(f"{len(idle)} of {len(self._all)} faults never fired: {', '.join(map(repr, idle))}")
 
-    def striking(self, cluster: Cluster, exchange: Exchange, request: Any) -> list[Fault]:
+    def striking(self, topics: Topics, exchange: Exchange, request: Any) -> list[Fault]:
         """The faults that a request meets. Each of them counts it."""
         if not self._active:
             return []
-        subject = Subject(cluster, exchange, request)
+        subject = Subject(topics, exchange, request)
         with self.changed:
             found = [fault for fault in self._active if fault.strikes(subject)]
             if found:

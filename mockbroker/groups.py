@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkawire.errors import ErrorCode
+from kafkawire.errors import ErrorCode, broker_error
 from kafkawire.message import TopicPartition
 from mockbroker.classic_protocol import ClassicProtocol
 from mockbroker.group import ClassicGroup, GroupState
@@ -35,6 +35,13 @@ class Groups:
     def find(self, group_id: str) -> ClassicGroup | None:
         return self._groups.get(group_id)
 
+    def existing(self, group_id: str) -> ClassicGroup:
+        """The group. Raises GROUP_ID_NOT_FOUND."""
+        group = self._groups.get(group_id)
+        if group is None:
+            raise broker_error(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}, only {sorted(self._groups)}")
+        return group
+
     def find_or_create(self, group_id: str, now: float) -> ClassicGroup:
         group = self._groups.get(group_id)
         if group is None:
@@ -60,10 +67,22 @@ class Groups:
         group = self._groups.get(group_id)
         return {} if group is None else group.offsets
 
+    def commit(self, group_id: str, partition: TopicPartition, offset: int, now: float) -> None:
+        """Commit for a group from outside. Raises NON_EMPTY_GROUP while it has members: they would commit what they know."""
+        group = self.find_or_create(group_id, now)
+        if group.state is not GroupState.EMPTY:
+            reason = f"group {group_id!r} has members, {', '.join(group.members)}: end them before its offsets are changed"
+            raise broker_error(ErrorCode.NON_EMPTY_GROUP, reason)
+        group.offsets[partition] = CommittedOffset(offset, committed_at=now)
+
     def forget_topic(self, topic: str) -> None:
         """A deleted topic takes its committed offsets along."""
         for group in self._groups.values():
             group.offsets = {partition: offset for partition, offset in group.offsets.items() if partition.topic != topic}
+
+    def forget_all(self) -> None:
+        """Forget every group, since the topic is gone that they are kept in."""
+        self._groups.clear()
 
     def move(self, group_ids: Iterable[str], *, coordinated: bool) -> None:
         """Let groups change their coordinator, or lose it. The sessions of their members begin anew with the new one."""

@@ -15,7 +15,7 @@ class InternalTopic:
     """How one of them is created."""
 
     prefix: str
-    """Of the broker configurations that tell its size."""
+    """Of the broker configurations that tell its size, and how many replicas have to be in sync."""
     configs: dict[str, str] = field(default_factory=dict)
 
 
@@ -28,7 +28,6 @@ INTERNAL_TOPICS = {
         {
             "cleanup.policy": "compact",
             "compression.type": "uncompressed",
-            "min.insync.replicas": "2",
             "segment.bytes": "104857600",
             "unclean.leader.election.enable": "false",
         },

@@ -1,4 +1,4 @@
-"""The last requests and answers as raw frames in a bounded ring, decoded only when somebody asks."""
+"""The last requests and answers in a bounded ring, and what tests ask about them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,16 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from itertools import islice
-from typing import IO, TYPE_CHECKING, Any, Unpack
+from typing import IO, TYPE_CHECKING, Unpack
 
-from kafkawire import protocol
-from kafkawire.protocol import codegen
-from kafkawire.protocol.codec import check_version
-from kafkawire.protocol.frames import decode_response
 from mockbroker.selection import Selection, Subject, api_keys, selects
 
 if TYPE_CHECKING:
-    from kafkawire.protocol.frames import RequestHeader
-    from kafkawire.protocol.schema import Struct
     from kafkawire.protocol.wire import Buffer
-    from mockbroker.client import Client
-    from mockbroker.cluster import Cluster
+    from mockbroker.exchange import Exchange
+    from mockbroker.selection import Topics
 
-__all__ = ["Exchange", "Journal"]
-
-_SMALL_BODY = 4096
-"""Bodies up to this size are copied: a view would keep all that was received with it."""
-
-_OVERHEAD = 256
-"""Bytes that an exchange takes beside its body and answer, roughly."""
+__all__ = ["Journal"]
 
 _SHOWN = 20
 """Requests that the message of a failed assertion lists."""
@@ -37,109 +25,16 @@ _SHOWN = 20
 Api = str | Iterable[str] | None
 
 
-class Exchange:
-    """One request, and its answer once there is one."""
-
-    __slots__ = (
-        "_body",
-        "_cluster",
-        "broker",
-        "client",
-        "header",
-        "kept_bytes",
-        "response_frame",
-        "response_time",
-        "response_version",
-        "time",
-    )
-
-    def __init__(
-        self, cluster: Cluster, now: float, broker: int, client: Client, header: RequestHeader, body: memoryview
-    ) -> None:
-        self.time = now + cluster.wall_clock_offset
-        """When the broker took the request up: seconds since the epoch, on the cluster's clock."""
-        self.broker: int = broker
-        self.client: Client = client
-        """The other end of the connection: `client.connection` is its number, `client.software_name` what it calls itself."""
-        self.header = header
-        self._cluster = cluster
-        size = len(body)
-        self._body: Buffer = bytes(body) if size <= _SMALL_BODY else body
-        self.response_frame: list[Buffer] | None = None
-        """The answer as it was before faults damaged it, in parts."""
-        self.response_version = header.api_version
-        self.response_time: float | None = None
-        """When it was given."""
-        self.kept_bytes = _OVERHEAD + size
-        """What it takes of the journal's size; 0 once it has left the journal."""
-
-    @property
-    def api(self) -> str:
-        """Kafka's name of the API."""
-        return protocol.request(self.header.api_key).name
-
-    @property
-    def version(self) -> int:
-        return self.header.api_version
-
-    @property
-    def client_id(self) -> str:
-        return self.header.client_id or ""
-
-    @property
-    def request(self) -> Any:
-        """The request (a `protocol.request(api)`), decoded anew each time. Raises DecodeError if it was malformed.
-
-        Bytes behind it are ignored, as Kafka does: librdkafka's request for all topics has three too many.
-        """
-        cls = protocol.request(self.header.api_key)
-        check_version(cls, self.version)
-        request, _ = codegen.decoder(cls, self.version)(self._body, 0)
-        return request
-
-    @property
-    def response(self) -> Any:
-        """The answer (a `protocol.response(api)`), decoded anew each time; None where none was sent, or not yet."""
-        if self.response_frame is None:
-            return None
-        cls = protocol.response(self.header.api_key)
-        return decode_response(cls, self.response_version, b"".join(self.response_frame)[4:])
-
-    def is_like(self, selection: Selection) -> bool:
-        """Whether the request is as a selection wants it."""
-        return not selection or selects(selection, Subject(self._cluster, self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON values, under Kafka's own names; secrets as ***. What is malformed is null."""
-        return {
-            "time": round(self.time, 6),
-            "broker": self.broker,
-            "connection": self.client.connection,
-            "clientId": self.header.client_id,
-            "clientSoftwareName": self.client.software_name,
-            "clientSoftwareVersion": self.client.software_version,
-            "api": self.api,
-            "apiVersion": self.version,
-            "correlationId": self.header.correlation_id,
-            "request": _shown(Subject(self._cluster, self).request),
-            "responseTime": None if self.response_time is None else round(self.response_time, 6),
-            "response": _shown(self.response),
-        }
-
-    def __repr__(self) -> str:
-        return (
-            f"<{self.api} v{self.version} from {self.client_id!r} to broker {self.broker}, connection {self.client.connection}>"
-        )
-
-
 class Journal:
     """The ring. Any thread may read it.
 
-    exchanges, size: how many exchanges and bytes it keeps; older ones go first. Where a method takes an `api`, that is Kafka's
-    name of one, a list of names, or None for all; the other keywords are those of `mockbroker.selection.Selection`.
+    topics: of the cluster. exchanges, size: how many exchanges and bytes it keeps; older ones go first. Where a method takes an
+    `api`, that is Kafka's name of one, a list of names, or None for all; the other keywords are those of
+    `mockbroker.selection.Selection`.
     """
 
-    def __init__(self, exchanges: int = 10_000, size: int = 64 << 20) -> None:
+    def __init__(self, topics: Topics, exchanges: int = 10_000, size: int = 64 << 20) -> None:
+        self._topics = topics
         self._ring: deque[Exchange] = deque()
         self._most_exchanges = exchanges
         self._most_bytes = size
@@ -160,11 +55,10 @@ class Journal:
             if self._waiters:
                 self._changed.notify_all()
 
-    def answered(self, exchange: Exchange, when: float, frame: list[Buffer], size: int, version: int) -> None:
+    def answered(self, exchange: Exchange, when: float, frame: list[Buffer], size: int) -> None:
         """Keep the answer with its request: a response frame of `size` bytes, given at `when` (seconds since the epoch)."""
         with self._lock:
             exchange.response_frame = frame
-            exchange.response_version = version
             exchange.response_time = when
             if exchange.kept_bytes:
                 exchange.kept_bytes += size
@@ -183,7 +77,7 @@ class Journal:
         keys = api_keys(api)
         with self._lock:
             kept = list(self._ring)
-        return _like(kept, keys, selection)
+        return self._like(kept, keys, selection)
 
     def count(self, api: Api = None, **selection: Unpack[Selection]) -> int:
         """How many requests are like this."""
@@ -198,7 +92,7 @@ class Journal:
         looked_at = 0
         while (new := self._newer_than(looked_at, deadline - time.monotonic())) is not None:
             looked_at, exchanges = new
-            found += _like(exchanges, keys, selection)
+            found += self._like(exchanges, keys, selection)
             if len(found) >= count:
                 return found
         wanted = f"{count} x {_wanted(api, selection)}"
@@ -250,6 +144,10 @@ class Journal:
             self._ring.clear()
             self._bytes = 0
 
+    def _like(self, exchanges: Iterable[Exchange], keys: frozenset[int], selection: Selection) -> list[Exchange]:
+        asked = [one for one in exchanges if not keys or one.header.api_key in keys]
+        return [one for one in asked if selects(selection, Subject(self._topics, one))] if selection else asked
+
     def _seen(self) -> str:
         """What the journal has, for the message of a failed assertion."""
         with self._lock:
@@ -260,15 +158,7 @@ class Journal:
         return f"the journal has {len(kept)}, the last of them{''.join(lines)}"
 
 
-def _like(exchanges: Iterable[Exchange], keys: frozenset[int], selection: Selection) -> list[Exchange]:
-    return [one for one in exchanges if (not keys or one.header.api_key in keys) and one.is_like(selection)]
-
-
 def _wanted(api: Api, selection: Selection) -> str:
     name = api if isinstance(api, str) else " or ".join(api or ()) or "any request"
     options = ", ".join(f"{key}={value!r}" for key, value in selection.items())
     return name + (f" with {options}" if options else "")
-
-
-def _shown(message: Struct | None) -> dict[str, Any] | None:
-    return None if message is None else protocol.to_dict(message, secrets=False)

@@ -102,8 +102,8 @@ class MemoryConnection:
     def received(self, data: bytes) -> None:
         """Bytes from the client, in order, in pieces of any size."""
         if not self._ended:
-            self._connection.received(data, self._clock.now())
-            self._write()
+            self._connection.received(data)
+            self._go_on()
 
     def closed(self) -> None:
         """The client is gone."""
@@ -118,13 +118,19 @@ class MemoryConnection:
             self._close()
 
     def _go_on(self) -> None:
-        if not self._ended:
-            self._connection.run(self._clock.now())
-            self._write()
-
-    def _write(self) -> None:
-        while parts := self._connection.take_output():
-            self._send(b"".join(parts))
-            self._connection.run(self._clock.now())
+        """Serve all that there is."""
+        if self._ended:
+            return
+        while self._serve():
+            pass
         if self._connection.closing:
             self.cut()
+
+    def _serve(self) -> bool:
+        """Serve until there is no more to do or no more room for answers, and send them; whether there were any."""
+        while self._connection.serve(self._clock.now()):
+            pass
+        parts = self._connection.take_output()
+        if parts:
+            self._send(b"".join(parts))
+        return bool(parts)

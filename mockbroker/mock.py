@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
+from kafkawire.errors import broker_error
 from kafkawire.message import Header, Message, TopicPartition
 from mockbroker import data
 from mockbroker.clock import MockClock
 from mockbroker.cluster import Cluster
+from mockbroker.config_values import ConfigText, as_text
 from mockbroker.profiles import LATEST
 from mockbroker.server import Server
 from mockbroker.topics import NO_LEADER
@@ -117,7 +119,7 @@ class MockCluster:
         advertised_host: str | None = None,
         racks: Sequence[str] = (),
         tls: ssl.SSLContext | None = None,
-        config: Mapping[str, str] | None = None,
+        config: Mapping[str, ConfigText] | None = None,
         clock: Literal["running", "held"] = "running",
     ) -> None:
         if clock not in ("running", "held"):
@@ -164,12 +166,12 @@ class MockCluster:
         """The addresses of all brokers, as clients take them in bootstrap.servers."""
         return ",".join(broker.address for broker in self.brokers.values())
 
-    def create_topic(self, name: str, partitions: int = 1, *, replication_factor: int = -1, **configs: str | int) -> None:
+    def create_topic(self, name: str, partitions: int = 1, *, replication_factor: int = -1, **configs: ConfigText) -> None:
         """Create a topic; configurations by Kafka's names with `_` for `.`: `max_message_bytes=1000`.
 
         A replication factor of -1 gives three replicas, or as many as there are brokers.
         """
-        named = {key.replace("_", "."): str(value) for key, value in configs.items()}
+        named = {key.replace("_", "."): as_text(value) for key, value in configs.items()}
         self.call(lambda: self.cluster.create_topic(name, partitions, replication_factor, configs=named))
 
     def delete_topic(self, name: str) -> None:
@@ -273,6 +275,25 @@ class MockCluster:
         """The offset that a group has committed for a partition."""
         found = self.call(lambda: self.cluster.groups.committed(group, TopicPartition(topic, partition)))
         return None if found is None else found.offset
+
+    def commit(self, group: str, topic: str, partition: int, offset: int) -> None:
+        """Commit for a group that has no members, as administrators do who reset it."""
+
+        def commit() -> None:
+            self.cluster.partition(topic, partition)  # refuses one that is not there
+            self.cluster.groups.commit(group, TopicPartition(topic, partition), offset, self.clock.now())
+
+        self.call(commit)
+
+    def delete_group(self, group: str) -> None:
+        """Delete a group that has no members, with its offsets."""
+
+        def delete() -> None:
+            error = self.cluster.groups.delete(group)
+            if error is not None:
+                raise broker_error(error, f"group {group!r} cannot be deleted: {error.text}")
+
+        self.call(delete)
 
     def __repr__(self) -> str:
         return f"<MockCluster of Kafka {'.'.join(map(str, self.cluster.profile.version))} at {self.bootstrap}>"

@@ -35,10 +35,8 @@ class TimeLimits(NamedTuple):
     latest: int
 
 
-def time_limits(topic: Topic, now_ms: int) -> TimeLimits | None:
-    """What a topic accepts that keeps its producers' times (KIP-937); None where the broker stamps its own."""
-    if topic.config("message.timestamp.type") == "LogAppendTime":
-        return None
+def time_limits(topic: Topic, now_ms: int) -> TimeLimits:
+    """What a topic accepts that keeps its producers' times (KIP-937)."""
     before, after = topic.config("message.timestamp.before.max.ms"), topic.config("message.timestamp.after.max.ms")
     return TimeLimits(now_ms - int(before), now_ms + int(after))
 
@@ -47,19 +45,20 @@ def check_records(partition: Partition, batches: Sequence[RecordBatch], limits: 
     """Raise RecordsRejectedError if there are such records. Batches are unpacked only where that can be."""
     keyless = dict(_keyless(partition, batches))
     late = {} if limits is None else dict(_out_of_range(batches, limits))
+    if not late and not keyless:
+        return
     reasons = dict(sorted((late | keyless).items()))
     if late.keys() - keyless.keys():
         message = "One or more records have been rejected due to invalid timestamp"
         raise RecordsRejectedError(ErrorCode.INVALID_TIMESTAMP, message, reasons)
-    if reasons:
-        shown = ", ".join(
-            f"RecordError(batchIndex={index}, message='{reason}')" for index, reason in list(reasons.items())[:_SHOWN]
-        )
-        message = (
-            f"One or more records have been rejected due to {len(reasons)} record errors in total, and only showing the first "
-            f"three errors at most: [{shown}]"
-        )
-        raise RecordsRejectedError(ErrorCode.INVALID_RECORD, message, reasons)
+    shown = ", ".join(
+        f"RecordError(batchIndex={index}, message='{reason}')" for index, reason in list(reasons.items())[:_SHOWN]
+    )
+    message = (
+        f"One or more records have been rejected due to {len(reasons)} record errors in total, and only showing the first "
+        f"three errors at most: [{shown}]"
+    )
+    raise RecordsRejectedError(ErrorCode.INVALID_RECORD, message, reasons)
 
 
 def _keyless(partition: Partition, batches: Sequence[RecordBatch]) -> Iterator[tuple[int, str]]:

@@ -12,6 +12,7 @@ from mockbroker import data
 from mockbroker.faults import Barrier, Fault
 from mockbroker.plain import as_type, get
 from mockbroker.selection import Selection
+from mockbroker.shown import show_broker, show_group, show_topic
 
 if TYPE_CHECKING:
     from mockbroker.mock import MockBroker, MockCluster
@@ -99,24 +100,41 @@ def _overview(ask: Ask) -> Any:
 @_serves("GET", "/brokers")
 def _brokers(ask: Ask) -> Any:
     """All brokers."""
-    return [_broker_shown(broker) for broker in ask.kafka.brokers.values()]
+    return [show_broker(broker) for broker in ask.kafka.brokers.values()]
+
+
+@_serves("POST", "/brokers")
+def _add_broker(ask: Ask) -> Any:
+    """Let one more broker join, with the next id. It leads nothing until it is told to."""
+    return show_broker(ask.kafka.add_broker())
+
+
+@_serves("DELETE", "/brokers/{id}")
+def _remove_broker(ask: Ask) -> Any:
+    """Let a broker leave for good; others take its place."""
+    ask.kafka.remove_broker(_find_broker(ask).id)
 
 
 @_serves("POST", "/brokers/{id}/{stop|start|restart}")
 def _broker_do(ask: Ask) -> Any:
     """Stop a broker (its connections are cut, its partitions move), start it on the same port, or both."""
-    number, verb = ask.names
-    broker = ask.kafka.brokers.get(int(number) if number.isdecimal() else 0)
-    if broker is None:
-        raise Refused(HTTPStatus.NOT_FOUND, f"there is no broker {number}, only {list(ask.kafka.brokers)}")
-    {"stop": broker.stop, "start": broker.start, "restart": broker.restart}[verb]()
-    return _broker_shown(broker)
+    broker = _find_broker(ask)
+    {"stop": broker.stop, "start": broker.start, "restart": broker.restart}[ask.names[1]]()
+    return show_broker(broker)
+
+
+@_serves("POST", "/brokers/{id}/advertise")
+def _advertise(ask: Ask) -> Any:
+    """Have clients told of another address, such as that of a proxy: {"host": "proxy", "port": 9092}."""
+    broker = _find_broker(ask)
+    broker.advertise(get(ask.fields, "host", str), get(ask.fields, "port", int))
+    return show_broker(broker)
 
 
 @_serves("GET", "/topics")
 def _topics(ask: Ask) -> Any:
     """All topics."""
-    return ask.kafka.call(lambda: [_topic_shown(ask.kafka, name) for name in ask.kafka.cluster.topics])
+    return ask.kafka.call(lambda: [show_topic(topic) for topic in ask.kafka.cluster.topics.values()])
 
 
 @_serves("POST", "/topics")
@@ -131,7 +149,7 @@ def _create_topic(ask: Ask) -> Any:
 @_serves("GET", "/topics/{topic}")
 def _topic(ask: Ask) -> Any:
     """One topic, with the leader, replicas and end offset of each partition."""
-    return ask.kafka.call(lambda: _topic_shown(ask.kafka, ask.names[0]))
+    return ask.kafka.call(lambda: show_topic(ask.kafka.cluster.topic(ask.names[0])))
 
 
 @_serves("DELETE", "/topics/{topic}")
@@ -144,6 +162,14 @@ def _delete_topic(ask: Ask) -> Any:
 def _move_leader(ask: Ask) -> Any:
     """Move a partition to another leader, or to none: {"partition": 0, "broker": 2}, {"partition": 0, "broker": null}."""
     ask.kafka.move_leader(ask.names[0], get(ask.fields, "partition", int), get(ask.fields, "broker", int, None))
+    return _topic(ask)
+
+
+@_serves("POST", "/topics/{topic}/replicas")
+def _set_replicas(ask: Ask) -> Any:
+    """Give a partition other replicas, the preferred one first: {"partition": 0, "brokers": [2, 3]}."""
+    brokers = [as_type("brokers", broker, int) for broker in get(ask.fields, "brokers", list)]
+    ask.kafka.set_replicas(ask.names[0], get(ask.fields, "partition", int), brokers)
     return _topic(ask)
 
 
@@ -161,6 +187,43 @@ def _append(ask: Ask) -> Any:
     batch = [data.from_plain(body, ask.names[0]) for body in bodies]
     places = kafka.call(lambda: data.append_all(kafka.cluster, batch, kafka.clock.now()))
     return [{"partition": partition, "offset": offset} for partition, offset in places]
+
+
+@_serves("GET", "/groups")
+def _groups(ask: Ask) -> Any:
+    """All groups."""
+    cluster = ask.kafka.cluster
+    return ask.kafka.call(lambda: [show_group(cluster, group) for group in cluster.groups])
+
+
+@_serves("GET", "/groups/{group}")
+def _group(ask: Ask) -> Any:
+    """One group, with its coordinator, its members with their partitions, and the offsets that it has committed."""
+    cluster = ask.kafka.cluster
+    return ask.kafka.call(lambda: show_group(cluster, cluster.groups.existing(ask.names[0])))
+
+
+@_serves("DELETE", "/groups/{group}")
+def _delete_group(ask: Ask) -> Any:
+    """Delete a group that has no members, with its offsets."""
+    ask.kafka.delete_group(ask.names[0])
+
+
+@_serves("POST", "/groups/{group}/offsets")
+def _reset_offsets(ask: Ask) -> Any:
+    """Commit for a group that has no members: {"topic": "t", "partition": 0, "offset": 17}, or a list."""
+    for body in ask.body if isinstance(ask.body, list) else [ask.fields]:
+        one = as_type("the body", body, dict)
+        topic, partition = get(one, "topic", str), get(one, "partition", int, 0)
+        ask.kafka.commit(ask.names[0], topic, partition, get(one, "offset", int))
+    return _group(ask)
+
+
+@_serves("POST", "/groups/{group}/coordinator")
+def _move_coordinator(ask: Ask) -> Any:
+    """Make another broker the coordinator of a group, and of those that are kept in the same partition: {"broker": 2}."""
+    ask.kafka.move_coordinator(ask.names[0], get(ask.fields, "broker", int))
+    return {"group": ask.names[0], "coordinator": ask.kafka.coordinator(ask.names[0])}
 
 
 @_serves("GET", "/dump")
@@ -272,23 +335,12 @@ def _clock_do(ask: Ask) -> Any:
     return _clock(ask)
 
 
-def _broker_shown(broker: MockBroker) -> dict[str, Any]:
-    return {"id": broker.id, "address": broker.address, "online": broker.online}
-
-
-def _topic_shown(kafka: MockCluster, name: str) -> dict[str, Any]:
-    topic = kafka.cluster.topic(name)
-    partitions = [
-        {
-            "partition": one.index,
-            "leader": one.leader,
-            "replicas": one.replicas,
-            "startOffset": one.log.start,
-            "endOffset": one.log.end,
-        }
-        for one in topic.partitions
-    ]
-    return {"name": name, "partitions": partitions, "configs": topic.configs}
+def _find_broker(ask: Ask) -> MockBroker:
+    number = ask.names[0]
+    broker = ask.kafka.brokers.get(int(number) if number.isdecimal() else 0)
+    if broker is None:
+        raise Refused(HTTPStatus.NOT_FOUND, f"there is no broker {number}, only {list(ask.kafka.brokers)}")
+    return broker
 
 
 def _find_fault(ask: Ask) -> Fault:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from kafkawire import protocol
-from kafkawire.errors import DecodeError, ErrorCode
+from kafkawire.errors import ErrorCode
 from kafkawire.protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
     from kafkawire.protocol.schema import Struct
-    from mockbroker.cluster import Cluster
-    from mockbroker.journal import Exchange
+    from mockbroker.exchange import Exchange
+    from mockbroker.topics import Topic
 
-__all__ = ["Selection", "Subject", "api_keys", "selects"]
+__all__ = ["Selection", "Subject", "Topics", "api_keys", "selects"]
 
 Partitions = dict[str, set[int]]
 
@@ -35,23 +35,27 @@ class Selection(TypedDict, total=False):
     group: str
 
 
+class Topics(Protocol):
+    """What selectors need of a cluster: a request may name a topic by its id, or mean all that there are."""
+
+    @property
+    def topics(self) -> Mapping[str, Topic]: ...
+
+    def find_topic(self, name: str | None, topic_id: bytes) -> Topic | ErrorCode: ...
+
+
 class Subject:
     """One request as selectors see it. `request`: what it decodes to, if the caller has that already."""
 
-    def __init__(self, cluster: Cluster, exchange: Exchange, request: Any = None) -> None:
+    def __init__(self, topics: Topics, exchange: Exchange, request: Any = None) -> None:
         self.exchange = exchange
-        self._cluster = cluster
+        self._topics = topics
         self._given = request
 
     @cached_property
     def request(self) -> Any:
         """The message; None if it is malformed."""
-        if self._given is not None:
-            return self._given
-        try:
-            return self.exchange.request
-        except DecodeError:
-            return None
+        return self.exchange.readable_request if self._given is None else self._given
 
     @cached_property
     def partitions(self) -> Partitions:
@@ -60,7 +64,7 @@ class Subject:
         for holder in (self.request, *_structs(getattr(self.request, "groups", ()))):
             topics = _first(holder, _TOPIC_LISTS, ())
             if topics is None:
-                found.update((name, set(range(len(topic.partitions)))) for name, topic in self._cluster.topics.items())
+                found.update((name, set(range(len(topic.partitions)))) for name, topic in self._topics.topics.items())
                 continue
             for asked in topics:
                 name = asked if isinstance(asked, str) else self._name_of(asked)
@@ -80,7 +84,7 @@ class Subject:
 
     def _name_of(self, asked: Struct) -> str:
         name: str = _first(asked, _TOPIC_NAMES, "") or ""
-        topic = self._cluster.find_topic(name, getattr(asked, "topic_id", ZERO_UUID))
+        topic = self._topics.find_topic(name, getattr(asked, "topic_id", ZERO_UUID))
         return name if isinstance(topic, ErrorCode) else topic.name
 
 

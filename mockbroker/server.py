@@ -133,7 +133,7 @@ class Server:
             self._selector.unregister(sock)
 
     def go_on_soon(self, transport: Transport) -> None:
-        """Call its `go_on` in this turn of the loop."""
+        """Call its `go_on`, after what else there is to do."""
         self._ready.append(transport)
 
     def accepted(self, broker: Broker, sock: socket.socket, on_close: Callable[[Transport], None]) -> Transport:
@@ -155,23 +155,29 @@ class Server:
                 key.data(mask)
             while self._commands:
                 _execute(*self._commands.popleft())
-            self.settle()
+            self._turn()
         with self._lock:
             while self._commands:
                 _execute(*self._commands.popleft())
 
     def _patience(self) -> float | None:
-        """Seconds until the next timer is due; None if there is none, or time stands still."""
-        deadline = self._cluster.timers.next_deadline
-        return None if self._clock.held or deadline == NEVER else max(deadline - self.now(), 0)
+        """Seconds until there is something to do by itself; None if there is nothing, or time stands still before it."""
+        deadline, now = self._cluster.timers.next_deadline, self.now()
+        if self._ready or deadline <= now:
+            return 0
+        return None if self._clock.held or deadline == NEVER else deadline - now
 
     def settle(self) -> None:
-        """Do all that is due now: timers, and the connections that were woken. In the thread only."""
+        """Do all that is due now. In the thread only."""
         now = self.now()
         while self._ready or self._cluster.timers.next_deadline <= now:  # a request may set a timer that is due at once
-            self._cluster.timers.run(now)
-            if self._ready:
-                self._ready.popleft().go_on()
+            self._turn()
+
+    def _turn(self) -> None:
+        """Run the timers that are due, and let each of the connections go on that are ready now."""
+        self._cluster.timers.run(self.now())
+        for _ in range(len(self._ready)):
+            self._ready.popleft().go_on()
 
     def _drain_wakes(self, _mask: int) -> None:
         with contextlib.suppress(BlockingIOError):

@@ -71,14 +71,23 @@ class Topic:
         if own is not None:
             return own
         definition = TOPIC_CONFIGS[name]
-        brokers = None if definition.synonym is None else self._broker_configs.get(definition.synonym)
-        return (definition.default or "") if brokers is None else brokers
+        try:
+            return self._broker_configs[definition.synonym or ""]
+        except KeyError:
+            return definition.default or ""
 
     def given(self, name: str, broker_id: int | None = None) -> list[ConfigValue]:
         """Everything that a configuration was given, strongest first: here, or to the brokers (or one of them)."""
         synonym = TOPIC_CONFIGS[name].synonym
         found = [] if synonym is None else self._broker_configs.given(synonym, broker_id)
         return [ConfigValue(name, self.configs[name], Source.TOPIC), *found] if name in self.configs else found
+
+    def config_source(self, name: str, broker_id: int | None = None) -> Source:
+        """Where the value of a configuration comes from."""
+        synonym = TOPIC_CONFIGS[name].synonym
+        if name in self.configs:
+            return Source.TOPIC
+        return Source.DEFAULT if synonym is None else self._broker_configs.source(synonym, broker_id)
 
 
 def check_topic_name(name: str) -> None:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 from selectors import EVENT_READ, EVENT_WRITE
+from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 from mockbroker.connection import ServerConnection
@@ -21,8 +22,12 @@ __all__ = ["IoLoop", "Transport"]
 
 _log = logging.getLogger("mockbroker")
 
-_READ_SIZE = 1 << 18
+_READ_SIZE = 1 << 16
+"""Bytes read at once. Room for many more costs a mapping of memory each time, several times what the call does."""
 _PARTS_AT_ONCE = 64
+
+_TURN = 0.005
+"""Seconds of serving after which the other connections come first."""
 
 
 class IoLoop(Protocol):
@@ -32,7 +37,7 @@ class IoLoop(Protocol):
         """Call `on_event` on these events from now on; 0 for none."""
 
     def go_on_soon(self, transport: Transport) -> None:
-        """Call its `go_on` in this turn of the loop."""
+        """Call its `go_on`, after what else there is to do."""
 
     def now(self) -> float:
         """The time on the cluster's clock."""
@@ -66,8 +71,8 @@ class Transport:
         self._wait_anew()
 
     def go_on(self) -> None:
-        """Something that the connection waited for has happened."""
-        self._serve(self._write)
+        """Something that the connection waited for has happened, or it is its turn again."""
+        self._take_turn(readable=False)
 
     def close(self) -> None:
         """Cut the connection."""
@@ -79,17 +84,17 @@ class Transport:
             self._on_close(self)
 
     def _on_event(self, mask: int) -> None:
-        self._serve(self._receive if mask & EVENT_READ else self._write)
+        self._take_turn(readable=bool(mask & EVENT_READ))
 
-    def _serve(self, step: Callable[[], None]) -> None:
-        """Take a step, write what came of it and wait anew. Whatever goes wrong costs this connection only."""
+    def _take_turn(self, *, readable: bool) -> None:
+        """Read, serve, write, and wait anew. Whatever goes wrong costs this connection only."""
         if self._closed:
             return
         try:
-            step()
-            if not self._closed:
-                self._write()
-                self._wait_anew()
+            if readable:
+                self._receive()
+            self._serve()
+            self._wait_anew()
         except OSError:
             self.close()
         except Exception:  # noqa: BLE001 - our own mistake; it is logged
@@ -108,23 +113,29 @@ class Transport:
             data = self._tls.received(data)
             self._unsent.extend(filter(None, [self._tls.outgoing()]))
         if data and not self._connection.closing:
-            self._connection.received(data, self._loop.now())
+            self._connection.received(data)
         if self._tls is not None and self._tls.ended:
             self._connection.closing = True
 
-    def _write(self) -> None:
-        """Write while there is something and the client takes it; what is written makes room for the next answers."""
-        while self._flush():
-            self._connection.run(self._loop.now())
-            parts = self._connection.take_output()
-            if not parts:
-                if self._connection.closing:
-                    self.close()
+    def _serve(self) -> None:
+        """Serve and write until there is nothing to do, the client takes no more answers or the turn is over."""
+        connection, end = self._connection, perf_counter() + _TURN
+        while not self._closed and self._flush():
+            if perf_counter() >= end:
+                self._loop.go_on_soon(self)
                 return
-            if self._tls is not None:
+            now = self._loop.now()
+            while connection.serve(now) and perf_counter() < end:
+                pass
+            parts = connection.take_output()
+            if parts and self._tls is not None:
                 self._tls.send(parts)
                 parts = [self._tls.outgoing()]
             self._unsent.extend(parts)
+            if not parts and connection.closing:
+                self.close()
+            elif not parts and perf_counter() < end:
+                return
 
     def _flush(self) -> bool:
         """Write what the client takes; whether that was all."""

@@ -38,12 +38,10 @@ def append(
     limit_times: whether records may be refused for their times. Raises BrokerError with the code to answer, and
     RecordsRejectedError where the log has looked at them.
     """
-    limits = time_limits(partition.topic, now_ms) if limit_times else None
     log_append_time = now_ms if partition.topic.config("message.timestamp.type") == "LogAppendTime" else None
-    if version >= 3:
-        _check_form(data, version)
+    limits = time_limits(partition.topic, now_ms) if limit_times and log_append_time is None else None
     try:
-        batches = list(records.read_batches(data))
+        batches = _read(data, version)
         if not batches:  # in a message set, a message that is cut off at the end is left out quietly (trap 41)
             return AppendInfo(-1, -1)
         for batch in batches:
@@ -59,12 +57,21 @@ def append(
     return info
 
 
-def _check_form(data: Buffer, version: int) -> None:
-    """Since version 3 a request brings exactly one batch of format 2 (trap 27). That is seen before any log is."""
+def _read(data: Buffer, version: int) -> list[RecordBatch]:
+    """What a request brought. Its form is seen before any log is, and before checksums are. Raises CorruptRecordsError."""
     try:
-        batches = list(records.read_batches(data, check_crcs=False))
-    except CorruptRecordsError as error:
-        raise broker_error(ErrorCode.CORRUPT_MESSAGE, str(error)) from error
+        batches = list(records.read_batches(data))
+    except CorruptRecordsError:
+        _check_form(list(records.read_batches(data, check_crcs=False)), data, version)
+        raise
+    _check_form(batches, data, version)
+    return batches
+
+
+def _check_form(batches: list[RecordBatch], data: Buffer, version: int) -> None:
+    """Since version 3 a request brings exactly one batch of format 2 (trap 27)."""
+    if version < 3:
+        return
     if len(batches) != 1 or batches[0].magic != 2 or batches[0].end != len(data):
         raise broker_error(ErrorCode.INVALID_RECORD, f"Produce v{version} takes exactly one batch of format 2")
     if batches[0].codec is Codec.ZSTD and version < _ZSTD_SINCE:

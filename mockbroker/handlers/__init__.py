@@ -8,23 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from pkgutil import iter_modules
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from kafkawire.protocol.messages import API_KEYS, module_name
+from kafkawire.protocol.messages import module_name
+from mockbroker.served import SERVED
 
 if TYPE_CHECKING:
     from mockbroker.answers import Answer
     from mockbroker.call import Call
 
-__all__ = ["SERVED", "Handle", "handler"]
+__all__ = ["Handle", "handler"]
 
 Handle = Callable[["Call", Any, float], "Answer"]
-
-_MODULES: Final = {module.name for module in iter_modules(__path__)}
-
-SERVED: Final[dict[int, str]] = {key: name for name, key in API_KEYS.items() if module_name(name) in _MODULES}
-"""The names of the APIs that are served, by key."""
 
 
 @cache

@@ -1,13 +1,13 @@
 """ApiVersions 0-4: what the profile of this version advertises, which is what the mock serves.
 
 The connection answers unsupported versions through `downgrade` (KIP-511). Features (KIP-584) are as the real broker has them
-when it is new.
+when it is new. What a profile lists is made once: all answers share it, and nobody may change it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from functools import cache
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
@@ -30,30 +30,42 @@ def handle(call: Call, request: ApiVersionsRequest, now: float) -> Answer:
     profile = call.cluster.profile
     return ApiVersionsResponse(
         error_code=call.injected.error if call.injected is not None else ErrorCode.NONE,
-        api_keys=_listed(profile, profile.advertised),
-        supported_features=[
-            ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
-            for name, (lowest, highest) in profile.supported_features.items()
-            if lowest > 0 or call.version >= 4  # older clients fail on a feature that can be at level 0 (KAFKA-17492)
-        ],
+        api_keys=_api_keys(profile),
+        # Older clients fail on a feature that can be at level 0 (KAFKA-17492).
+        supported_features=_supported_features(profile, 0 if call.version >= 4 else 1),
         finalized_features_epoch=profile.finalized_features_epoch,
-        finalized_features=[
-            ApiVersionsResponse.FinalizedFeatureKey(name=name, min_version_level=lowest, max_version_level=highest)
-            for name, (lowest, highest) in profile.finalized_features.items()
-        ],
+        finalized_features=_finalized_features(profile),
     )
 
 
 def downgrade(profile: Profile) -> ApiVersionsResponse:
     """The answer to a version that the broker does not know, to be sent in version 0 (KIP-511, trap 5)."""
-    keys = [ApiVersionsRequest.key] if profile.lists_itself_on_downgrade else []
-    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=_listed(profile, keys))
+    itself = [one for one in _api_keys(profile) if one.api_key == ApiVersionsRequest.key]
+    listed = itself if profile.lists_itself_on_downgrade else []
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=listed)
 
 
-def _listed(profile: Profile, keys: Iterable[int]) -> list[ApiVersionsResponse.ApiVersion]:
+@cache
+def _api_keys(profile: Profile) -> list[ApiVersionsResponse.ApiVersion]:
     return [
-        ApiVersionsResponse.ApiVersion(
-            api_key=key, min_version=profile.advertised[key][0], max_version=profile.advertised[key][1]
-        )
-        for key in keys
+        ApiVersionsResponse.ApiVersion(api_key=key, min_version=lowest, max_version=highest)
+        for key, (lowest, highest) in profile.advertised.items()
+    ]
+
+
+@cache
+def _supported_features(profile: Profile, least: int) -> list[ApiVersionsResponse.SupportedFeatureKey]:
+    """Those whose lowest level is at least so high."""
+    return [
+        ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+        for name, (lowest, highest) in profile.supported_features.items()
+        if lowest >= least
+    ]
+
+
+@cache
+def _finalized_features(profile: Profile) -> list[ApiVersionsResponse.FinalizedFeatureKey]:
+    return [
+        ApiVersionsResponse.FinalizedFeatureKey(name=name, min_version_level=lowest, max_version_level=highest)
+        for name, (lowest, highest) in profile.finalized_features.items()
     ]

@@ -13,7 +13,7 @@ from kafkawire.errors import BrokerError, ErrorCode, broker_error
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from mockbroker.answers import Answer
 from mockbroker.call import Call
-from mockbroker.configs import TOPIC_CONFIGS, Source
+from mockbroker.configs import TOPIC_CONFIGS
 from mockbroker.topics import Topic
 
 __all__ = ["MOST_RECORDS", "handle"]
@@ -22,6 +22,7 @@ __all__ = ["MOST_RECORDS", "handle"]
 MOST_RECORDS = 10_000
 """What a controller writes to its log for one request: a record for each topic, partition and configuration."""
 
+_METADATA_LOG = "__cluster_metadata"
 _Asked = CreateTopicsRequest.CreatableTopic
 _TopicAnswer = CreateTopicsResponse.CreatableTopicResult
 
@@ -62,6 +63,8 @@ def _create(call: Call, asked: _Asked, *, repeated: bool, validate_only: bool) -
             raise broker_error(error, error.text)
         if repeated:
             raise broker_error(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+        if asked.name == _METADATA_LOG and call.cluster.profile.kraft:
+            raise broker_error(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {_METADATA_LOG} is prohibited.")
         topic = call.cluster.create_topic(
             asked.name,
             asked.num_partitions,
@@ -104,9 +107,9 @@ def _assignments(asked: _Asked) -> Sequence[Sequence[int]]:
 
 
 def _configs(call: Call, topic: Topic) -> list[_TopicAnswer.CreatableTopicConfigs]:
-    described = []
-    for name in TOPIC_CONFIGS:
-        given = topic.given(name, call.broker.id)
-        source = given[0].source if given else Source.DEFAULT
-        described.append(_TopicAnswer.CreatableTopicConfigs(name=name, value=topic.config(name), config_source=source))
-    return described
+    return [
+        _TopicAnswer.CreatableTopicConfigs(
+            name=name, value=topic.config(name), config_source=topic.config_source(name, call.broker.id)
+        )
+        for name in TOPIC_CONFIGS
+    ]

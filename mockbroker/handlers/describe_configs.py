@@ -55,9 +55,9 @@ def _why_not(call: Call, asked: _Asked) -> str:
 def _describe_topic(call: Call, asked: _Asked, result: _Result) -> None:
     topic = call.cluster.find_topic(asked.resource_name)
     if isinstance(topic, Topic):
-        result.configs = [
-            _config(call, name, definition, topic.given(name, call.broker.id)) for name, definition in TOPIC_CONFIGS.items()
-        ]
+        for name, definition in TOPIC_CONFIGS.items():
+            given = topic.given(name, call.broker.id)
+            result.configs.append(_config(call, name, definition, given, given[0].value if given else topic.config(name)))
         return
     try:
         check_topic_name(asked.resource_name)
@@ -80,22 +80,22 @@ def _broker_configs(call: Call) -> list[_Config]:
         given = call.cluster.config.given(name, broker.id)
         if name in own:
             given = [ConfigValue(name, own[name], Source.STATIC), *given]
-        configs.append(_config(call, name, definition, given))
+        configs.append(_config(call, name, definition, given, own.get(name) or call.cluster.config.shown(name, broker.id)))
     return configs
 
 
 def _cluster_configs(call: Call) -> list[_Config]:
     """Only what has been changed while the brokers ran."""
     return [
-        _config(call, name, BROKER_CONFIGS[name], [ConfigValue(name, value, Source.ALL_BROKERS)])
+        _config(call, name, BROKER_CONFIGS[name], [ConfigValue(name, value, Source.ALL_BROKERS)], value)
         for name, value in call.cluster.config.dynamic(None).items()
         if name in BROKER_CONFIGS
     ]
 
 
-def _config(call: Call, name: str, definition: ConfigDefinition, given: list[ConfigValue]) -> _Config:
-    """given: strongest first; where there is nothing, the default counts."""
-    value, source = (given[0].value, given[0].source) if given else (definition.default, Source.DEFAULT)
+def _config(call: Call, name: str, definition: ConfigDefinition, given: list[ConfigValue], value: str | None) -> _Config:
+    """given: strongest first."""
+    source = given[0].source if given else Source.DEFAULT
     return _Config(
         name=name,
         value=None if definition.sensitive else value,

@@ -66,7 +66,7 @@ class _Target(NamedTuple):
     @property
     def unknown(self) -> bool:
         """Whether the broker need not look into any log to answer."""
-        return self.found in _UNKNOWN
+        return isinstance(self.found, ErrorCode) and self.found in _UNKNOWN
 
 
 def handle(call: Call, request: FetchRequest, now: float) -> Answer:
@@ -156,10 +156,12 @@ def _response(call: Call, fetch: _Fetch, targets: list[_Target], now: float) -> 
     session = fetch.session
     if session is not None and session.epoch != next_epoch(fetch.request.session_epoch):  # gone on elsewhere meanwhile
         return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id)
-    answers = list(_read_all(call, fetch, targets))
-    if session is not None:
-        answers = [(key, answer) for key, answer in answers if session.learn(key, answer)]
-    elif fetch.request.session_epoch == FIRST_EPOCH and call.version >= 7:
+    read = _read_all(call, fetch, targets)
+    if session is None:
+        answers = list(read)
+    else:
+        answers = [(key, answer) for key, answer in read if session.learn(key, answer)]
+    if session is None and fetch.request.session_epoch == FIRST_EPOCH and call.version >= 7:
         session = call.broker.sessions.open(len(fetch.wanted), now, by_topic_id=call.version >= 13)
         if session is not None:
             session.update(fetch.wanted, ())
@@ -173,11 +175,12 @@ def _response(call: Call, fetch: _Fetch, targets: list[_Target], now: float) -> 
             response.responses.append(last)
         last.partitions.append(answer)
     leaders = {answer.current_leader.leader_id for _, answer in answers if answer.current_leader is not None}
-    response.node_endpoints = [
-        FetchResponse.NodeEndpoint(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
-        for broker in call.cluster.online_brokers()
-        if broker.id in leaders
-    ]
+    if leaders:
+        response.node_endpoints = [
+            FetchResponse.NodeEndpoint(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
+            for broker in call.cluster.online_brokers()
+            if broker.id in leaders
+        ]
     return response
 
 

@@ -36,6 +36,9 @@ _SINCE_VERSION = {
     _LATEST_TIERED: 9,
     _EARLIEST_PENDING_UPLOAD: 11,
 }
+_CHECKED_SINCE = 9
+"""Brokers that serve this version refuse special times that the version of the request does not have. Older ones take all that
+came with their own versions, and every other number for a time like any."""
 
 
 def handle(call: Call, request: ListOffsetsRequest, now: float) -> Answer:
@@ -58,12 +61,13 @@ def _topic(call: Call, request: ListOffsetsRequest, asked: ListOffsetsRequest.To
 def _list(call: Call, name: str, wanted: ListOffsetsRequest.Topic.Partition, replica_id: int, now_ms: int) -> _PartitionAnswer:
     answer = _PartitionAnswer(partition_index=wanted.partition_index)
     found = _find(call, name, wanted, replica_id)
+    special = _special(call, wanted.timestamp)
     if isinstance(found, ErrorCode):
         answer.error_code = found
     elif call.version == 0:
-        answer.old_style_offsets = _segments(found.log, wanted.timestamp, now_ms)[: max(wanted.max_num_offsets, 0)]
+        answer.old_style_offsets = _segments(found.log, special or wanted.timestamp, now_ms)[: max(wanted.max_num_offsets, 0)]
     else:
-        record = _lookup(found, wanted.timestamp)
+        record = found.log.first_since(wanted.timestamp) if special is None else _lookup(found, special)
         if record is not None:
             answer.offset, answer.timestamp = record.offset, record.timestamp
             if call.version >= 4:
@@ -71,30 +75,41 @@ def _list(call: Call, name: str, wanted: ListOffsetsRequest.Topic.Partition, rep
     return answer
 
 
+def _newest_version(call: Call) -> int:
+    """Of those that this broker serves."""
+    return call.cluster.profile.advertised[ListOffsetsRequest.key][1]
+
+
+def _special(call: Call, timestamp: int) -> int | None:
+    """The time, if it is one that this broker takes to mean something; where all that there is is local, two are the same."""
+    if timestamp not in _SINCE_VERSION or _newest_version(call) < _SINCE_VERSION[timestamp]:
+        return None
+    return _EARLIEST if timestamp == _EARLIEST_LOCAL else timestamp
+
+
 def _find(call: Call, name: str, wanted: ListOffsetsRequest.Topic.Partition, replica_id: int) -> Partition | ErrorCode:
     topic = call.cluster.find_topic(name)
     if isinstance(topic, ErrorCode):
         return topic
-    if wanted.timestamp < 0 and call.version < _SINCE_VERSION.get(wanted.timestamp, call.version + 1):
+    checked = wanted.timestamp < 0 and _newest_version(call) >= _CHECKED_SINCE
+    if checked and call.version < _SINCE_VERSION.get(wanted.timestamp, call.version + 1):
         return ErrorCode.UNSUPPORTED_VERSION
     epoch = wanted.current_leader_epoch
     return call.led_partition(topic, wanted.partition_index, epoch, or_followed=replica_id == _DEBUGGING)
 
 
-def _lookup(partition: Partition, timestamp: int) -> TimestampedOffset | None:
+def _lookup(partition: Partition, special: int) -> TimestampedOffset | None:
     log = partition.log
-    if timestamp == _LATEST:
+    if special == _LATEST:
         return TimestampedOffset(log.end, -1, partition.leader_epoch)
-    if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
+    if special == _EARLIEST:
         return TimestampedOffset(log.start, -1, log.leader_epoch_at_start())
-    if timestamp == _MAX_TIMESTAMP:
-        return log.latest_timestamp()
-    return log.first_since(timestamp) if timestamp >= 0 else None
+    return log.latest_timestamp() if special == _MAX_TIMESTAMP else None
 
 
 def _segments(log: PartitionLog, timestamp: int, now_ms: int) -> list[int]:
     """The start of the one segment, dated by its last change, and the end of the log, dated now: those that are old enough."""
-    dated = [(log.start, log.modified_ms), *([(log.end, now_ms)] if log.end > log.start else [])]
+    dated = [(log.end, now_ms), *([(log.start, log.modified_ms)] if log.end > log.start else [])]
     if timestamp == _EARLIEST:
         return [log.start]
-    return [offset for offset, date in reversed(dated) if timestamp == _LATEST or date <= timestamp]
+    return [offset for offset, date in dated if timestamp == _LATEST or date <= timestamp]

@@ -12,6 +12,7 @@ from mockbroker.answers import Answer
 from mockbroker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from mockbroker.call import Call
 from mockbroker.cluster import Cluster
+from mockbroker.internal_topics import INTERNAL_TOPICS
 from mockbroker.topics import NO_LEADER, Partition, Topic, check_topic_name
 
 __all__ = ["handle"]
@@ -57,7 +58,7 @@ def _asked(call: Call, request: MetadataRequest, asked: MetadataRequest.Topic) -
         topic = illegal
     elif asked.name and request.allow_auto_topic_creation and call.cluster.config["auto.create.topics.enable"] == "true":
         topic = _create(call.cluster, asked.name)
-    return _TopicAnswer(error_code=topic, name=asked.name, topic_id=asked.topic_id)
+    return _TopicAnswer(error_code=topic, name=asked.name, topic_id=asked.topic_id, is_internal=asked.name in INTERNAL_TOPICS)
 
 
 def _illegal(name: str) -> ErrorCode | None:
@@ -71,7 +72,7 @@ def _illegal(name: str) -> ErrorCode | None:
 def _create(cluster: Cluster, name: str) -> ErrorCode:
     """Create a topic and return the error to answer."""
     try:
-        cluster.create_topic(name)
+        cluster.auto_create_topic(name)
     except BrokerError as refusal:
         return refusal.error
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if cluster.profile.kraft else ErrorCode.LEADER_NOT_AVAILABLE

@@ -41,11 +41,12 @@ def handle(call: Call, request: ProduceRequest, now: float) -> Answer:
     if request.acks == 0:
         return CLOSE if any(answer.error_code for answer in answers) else NO_REPLY
     leaders = {answer.current_leader.leader_id for answer in answers if answer.current_leader is not None}
-    response.node_endpoints = [
-        ProduceResponse.NodeEndpoint(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
-        for broker in call.cluster.online_brokers()
-        if broker.id in leaders
-    ]
+    if leaders:
+        response.node_endpoints = [
+            ProduceResponse.NodeEndpoint(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
+            for broker in call.cluster.online_brokers()
+            if broker.id in leaders
+        ]
     return response
 
 

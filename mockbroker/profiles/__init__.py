@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mockbroker.handlers import SERVED
+from mockbroker.served import SERVED
 
 __all__ = ["LATEST", "Profile", "profile"]
 
@@ -21,7 +21,7 @@ Ranges = dict[int, tuple[int, int]]
 """API key -> the lowest and the highest version."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile:
     """One broker version."""
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from mockbroker import MockCluster
+from tests.interop.brokers import NEWEST, real_broker
 from tests.interop.parity import Questions, Scenarios, assert_same_answers, request
+from tests.real.broker import SINGLE_BROKER
 
 if TYPE_CHECKING:
-    from mockbroker import MockCluster
     from tests.interop.parity import Broker
     from tests.real.broker import RealKafka
 
@@ -152,6 +154,15 @@ def incrementally_altered_topic_configs(broker: Broker, name: str) -> None:
     broker.ask(request("IncrementalAlterConfigs", resources=[one, one]), 1)
 
 
+def wait_for(broker: Broker, config: str, value: str | None) -> None:
+    """A broker hears of its configuration a little later."""
+    for _ in range(10_000):
+        one = broker.do(request("DescribeConfigs", resources=[resource(4, "1", [config])]), 4)
+        if one.results[0].configs[0].value == value:
+            return
+    raise AssertionError(f"{config} never became {value}")
+
+
 @scenario
 def altered_broker_configs(broker: Broker, name: str) -> None:
     broker.make_topic(name)
@@ -159,20 +170,12 @@ def altered_broker_configs(broker: Broker, name: str) -> None:
     both = [resource(4, "1", keys), resource(4, "", keys), resource(2, name)]
     described = request("DescribeConfigs", resources=both, includeSynonyms=True)
 
-    def wait_for(config: str, value: str | None) -> None:
-        """A broker hears of its configuration a little later."""
-        for _ in range(10_000):
-            one = broker.do(request("DescribeConfigs", resources=[resource(4, "1", [config])]), 4)
-            if one.results[0].configs[0].value == value:
-                return
-        raise AssertionError(f"{config} never became {value}")
-
     incremental(broker, 4, "", ("message.max.bytes", SET, "200000"), ("log.retention.ms", SET, "5000"))
-    wait_for("message.max.bytes", "200000")
+    wait_for(broker, "message.max.bytes", "200000")
     broker.ask(described, 4)
     incremental(broker, 4, "1", ("message.max.bytes", SET, "300000"))
     incremental(broker, 4, "1", ("log.cleanup.policy", APPEND, "compact"))
-    wait_for("log.cleanup.policy", "delete,compact")
+    wait_for(broker, "log.cleanup.policy", "delete,compact")
     broker.ask(described, 4)
     incremental(broker, 4, "1", ("message.max.bytes", SET, "abc"))
     incremental(broker, 4, "1", ("num.partitions", SET, "4"))
@@ -184,10 +187,10 @@ def altered_broker_configs(broker: Broker, name: str) -> None:
     no_such = {"resourceType": 4, "resourceName": "", "configs": []}
     broker.ask(request("AlterConfigs", resources=[no_such]), 2)
     incremental(broker, 4, "1", *((key, DELETE, None) for key in ("message.max.bytes", "no.such", "log.cleanup.policy")))
-    wait_for("log.cleanup.policy", "delete")
+    wait_for(broker, "log.cleanup.policy", "delete")
     broker.ask(described, 4)
     incremental(broker, 4, "", ("message.max.bytes", DELETE, None), ("log.retention.ms", DELETE, None))
-    wait_for("log.retention.ms", None)
+    wait_for(broker, "log.retention.ms", None)
     broker.ask(described, 4)
 
 
@@ -201,6 +204,47 @@ def listed_config_resources(broker: Broker, name: str) -> None:
     broker.ask(request("ListConfigResources", resourceTypes=[3]), 1)
     found = broker.do(request("ListConfigResources", resourceTypes=[]), 1)
     broker.answers.append(("all", sorted({one.resource_type for one in found.config_resources})))
+
+
+# Times in all the units that there are. Of the same thing the finest counts.
+IN_COARSE_UNITS = {
+    "log.flush.scheduler.interval.ms": "5000",
+    "log.retention.hours": "5",
+    "log.retention.minutes": "10",
+    "log.roll.hours": "3",
+    "log.roll.jitter.hours": "1",
+    "log.roll.ms": "70000",
+}
+
+
+def configs_in_coarse_units(broker: Broker, name: str) -> None:
+    broker.make_topic(name)
+    of_topic = ["flush.ms", "retention.ms", "segment.jitter.ms", "segment.ms"]
+    of_broker = [*IN_COARSE_UNITS, "log.flush.interval.ms", "log.retention.ms", "log.roll.jitter.ms"]
+    resources = [resource(2, name, of_topic), resource(4, "1", of_broker), resource(4, "", of_broker)]
+    described = request("DescribeConfigs", resources=resources, includeSynonyms=True)
+    broker.ask(described, 4)
+    asked = {"name": name + "-2", "numPartitions": 1, "replicationFactor": 1}
+    broker.ask(request("CreateTopics", topics=[asked], timeoutMs=10000, validateOnly=True), 7)
+    incremental(broker, 4, "", ("log.roll.ms", SET, "3000"), ("log.retention.ms", SET, "5000"))
+    wait_for(broker, "log.retention.ms", "5000")
+    broker.ask(described, 4)
+    incremental(broker, 4, "1", ("log.flush.interval.ms", SET, "33"), ("log.retention.ms", SET, "9000"))
+    wait_for(broker, "log.retention.ms", "9000")
+    broker.ask(described, 4)
+    incremental(broker, 4, "1", ("log.retention.hours", SET, "9"))
+    incremental(broker, 4, "1", ("log.flush.interval.ms", DELETE, None), ("log.retention.ms", DELETE, None))
+    wait_for(broker, "log.retention.ms", "5000")
+    incremental(broker, 4, "", ("log.roll.ms", DELETE, None), ("log.retention.ms", DELETE, None))
+    wait_for(broker, "log.retention.ms", None)
+    broker.ask(described, 4)
+
+
+def test_coarse_units() -> None:
+    static = {**{name: str(value) for name, value in SINGLE_BROKER.items()}, **IN_COARSE_UNITS}
+    named = {name.replace(".", "_"): value for name, value in IN_COARSE_UNITS.items()}
+    with real_broker(NEWEST, **named) as real, MockCluster(1, config=static) as mock:
+        assert_same_answers(real.bootstrap, mock.bootstrap, configs_in_coarse_units)
 
 
 @pytest.mark.parametrize("questions", scenario.all, ids=lambda one: one.__name__)

@@ -25,7 +25,7 @@ NOW = 1_700_000_000_000
 CODECS = [Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4]
 LIMITS = [(0, 1 << 20), (1, 1 << 20), (4, 1 << 20), (0, 60), (0, 10), (2, 300), (500, 1000)]
 """Offsets with the bytes of a partition."""
-PRODUCE, FETCH, CREATE_TOPICS = 0, 1, 19
+PRODUCE, FETCH, LIST_OFFSETS, CREATE_TOPICS = 0, 1, 2, 19
 ZSTD_SINCE = 7
 NEWEST_BY_NAME = 12
 """Of Produce and Fetch, before they have topic ids."""
@@ -70,7 +70,8 @@ def answers(bootstrap: str) -> list[tuple[str, Any]]:
         fetch(broker, "formats-bad", min(newest[FETCH], NEWEST_BY_NAME))
         if newest[PRODUCE] >= ZSTD_SINCE:
             fetch_zstd(broker, min(newest[CREATE_TOPICS], 4), min(newest[FETCH], NEWEST_BY_NAME))
-        list_offsets(broker)
+        create(broker, "formats-empty", {}, min(newest[CREATE_TOPICS], 4))
+        list_offsets(broker, newest[LIST_OFFSETS])
         return broker.answers
 
 
@@ -135,10 +136,12 @@ def fetch_zstd(broker: Broker, create_version: int, newest: int) -> None:
     fetch(broker, "formats-zstd", newest, [(0, 1 << 20), (2, 1 << 20), (4, 1 << 20)])
 
 
-def list_offsets(broker: Broker) -> None:
-    for timestamp in (-1, -2, 0, NOW + 6, NOW + 8, 2 * NOW):
-        for most in (0, 1, 2, 9):
-            wanted = {"partitionIndex": 0, "timestamp": timestamp, "maxNumOffsets": most}
-            broker.ask(request("ListOffsets", replicaId=-1, topics=[{"name": "formats-plain-gzip", "partitions": [wanted]}]), 0)
-        wanted = {"partitionIndex": 0, "timestamp": timestamp}
-        broker.ask(request("ListOffsets", replicaId=-1, topics=[{"name": "formats-plain-gzip", "partitions": [wanted]}]), 1)
+def list_offsets(broker: Broker, newest: int) -> None:
+    for topic in ("formats-plain-gzip", "formats-empty"):
+        for timestamp in (*range(-1, -8, -1), 0, NOW + 6, NOW + 8, 2 * NOW):
+            for most in (0, 1, 2, 9):
+                wanted = {"partitionIndex": 0, "timestamp": timestamp, "maxNumOffsets": most}
+                broker.ask(request("ListOffsets", replicaId=-1, topics=[{"name": topic, "partitions": [wanted]}]), 0)
+            wanted = {"partitionIndex": 0, "timestamp": timestamp}
+            asked = request("ListOffsets", replicaId=-1, topics=[{"name": topic, "partitions": [wanted]}])
+            broker.ask(asked, *range(1, newest + 1))

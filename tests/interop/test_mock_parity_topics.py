@@ -63,6 +63,7 @@ def created_topics(broker: Broker, name: str) -> None:
     for assigned in manual:
         create(name + "-2", 7, count=-1, replicas=-1, assigned=assigned)
     create(name + "-2", 7, assigned=[(0, [1])])
+    create("__cluster_metadata", 7)
     for configs in (
         [("no.such", "1")],
         [("retention.ms", None)],
@@ -221,6 +222,16 @@ def described_producers(broker: Broker, name: str) -> None:
     broker.make_topic(name)
     wanted = [{"name": name, "partitionIndexes": [0, 7]}, {"name": name + "-no", "partitionIndexes": [0]}]
     broker.ask(request("DescribeProducers", topics=wanted), 0)
+
+
+@scenario
+def internal_topics(broker: Broker, name: str) -> None:
+    for topic in ("__consumer_offsets", "__transaction_state"):
+        broker.do(request("Metadata", topics=[{"name": topic}], allowAutoTopicCreation=True), 9)
+        broker.wait_for_leaders(topic, 4)
+        broker.ask(request("Metadata", topics=[{"name": topic}]), 9)
+        settings = {"resourceType": 2, "resourceName": topic, "configurationKeys": None}
+        broker.ask(request("DescribeConfigs", resources=[settings], includeSynonyms=True), 4)
 
 
 @pytest.mark.parametrize("questions", scenario.all, ids=lambda one: one.__name__)

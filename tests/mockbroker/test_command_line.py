@@ -66,6 +66,27 @@ def test_version_and_port():
             assert {api.api_key: api.max_version for api in client.call(ApiVersionsRequest(), 0).api_keys}[0] == 2
 
 
+def test_configuration_racks_and_another_address():
+    options = [
+        "--config",
+        "auto.create.topics.enable=false",
+        "--rack",
+        "a",
+        "--rack",
+        "b",
+        "--advertised-host",
+        "kafka.example",
+    ]
+    with running("--brokers", "3", *options) as (_, addresses), TcpClient(addresses[0]) as client:
+        found = client.call(MetadataRequest(topics=[MetadataRequest.Topic(name="new")]), 12)
+        assert [(one.host, one.port, one.rack) for one in found.brokers] == [
+            ("kafka.example", address.port, rack) for address, rack in zip(addresses, "aba", strict=True)
+        ]
+        for _ in range(2):
+            again = client.call(MetadataRequest(topics=[MetadataRequest.Topic(name="new")]), 12)
+            assert again.topics[0].error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
 def test_what_it_cannot_do_it_says():
     with MockCluster(1) as mock:
         for arguments, reason in [
@@ -75,6 +96,8 @@ def test_what_it_cannot_do_it_says():
             (["--topic", "a b"], "invalid"),
             (["--topic", "t:0"], "partitions"),
             (["--brokers", "0"], "at least"),
+            (["--config", "num.partitions"], "NAME=VALUE"),
+            (["--config", "num.partitions=many"], "Not a number"),
             (["--load", "/no/such/file"], "No such file"),
             (["--fault", "{"], "--fault"),
             (["--fault", "{}"], "one of fail, delay"),

@@ -98,6 +98,29 @@ def test_where_a_value_comes_from(client):
     assert described(client, TOPIC, "t", "max.message.bytes") == ("1", OF_TOPIC, [own, of_all, static, default])
 
 
+def test_coarser_units():
+    config = {"log.retention.minutes": "10", "log.retention.hours": "5", "log.roll.hours": "3"}
+    mock = MemoryMock(config=config, topics={"t": 1})
+    client = mock.client()
+    assert mock.cluster.topic("t").config("segment.ms") == "10800000"
+    hours = [("log.retention.hours", "5", STATIC), ("log.retention.hours", "168", DEFAULT)]
+    minutes = [("log.retention.minutes", "10", STATIC), *hours]
+    assert described(client, TOPIC, "t", "retention.ms") == ("600000", DEFAULT, [])  # given, but not under that name
+    assert described(client, BROKER, "1", "log.retention.ms") == (None, DEFAULT, [])
+    assert described(client, BROKER, "1", "log.retention.minutes") == ("10", STATIC, minutes)
+    assert described(client, BROKER, "1", "log.retention.hours") == ("5", STATIC, hours)
+    assert alter(client, BROKER, "1", ("log.retention.hours", SET, "7")) == ErrorCode.INVALID_REQUEST
+    assert alter(client, BROKER, "1", ("log.retention.ms", SET, "7")) == 0
+    of_one = ("log.retention.ms", "7", OF_BROKER)
+    assert described(client, TOPIC, "t", "retention.ms") == ("7", OF_BROKER, [of_one, *minutes])
+    assert described(client, BROKER, "1", "log.retention.hours") == ("168", STATIC, hours)
+
+
+def test_times_without_end_have_no_unit():
+    mock = MemoryMock(config={"log.retention.hours": "-1"}, topics={"t": 1})
+    assert mock.cluster.topic("t").config("retention.ms") == "-1"
+
+
 @pytest.mark.parametrize("version", range(5))
 def test_versions_of_describe(version):
     mock = MemoryMock(version="3.9", topics={"t": 1})

@@ -11,9 +11,12 @@ from base64 import b64encode
 import pytest
 
 from kafkawire.errors import ErrorCode
+from kafkawire.protocol.formats.consumer_protocol import ConsumerProtocolAssignment
+from kafkawire.protocol.formats.versioned import encode_versioned
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from mockbroker import MockCluster
 from mockbroker.control import ControlServer
+from tests.mockbroker.groups import join, sync
 from tests.mockbroker.raw import TIMEOUT, TcpClient, batch, fetch_request, produce_request, produced
 
 OK, BAD, FORBIDDEN, MISSING, NOT_ALLOWED, CONFLICT = 200, 400, 403, 404, 405, 409
@@ -104,7 +107,8 @@ def test_messages(mock, control):
 
 
 def test_brokers(mock, control):
-    assert control.get("/brokers")[0] == {"id": 1, "address": mock.brokers[1].address, "online": True}
+    first = mock.brokers[1].address
+    assert control.get("/brokers")[0] == {"id": 1, "address": first, "advertised": first, "online": True}
     assert control.post("/brokers/1/stop")["online"] is False
     assert not mock.brokers[1].online
     assert control.post("/brokers/1/start")["online"] is True
@@ -112,6 +116,59 @@ def test_brokers(mock, control):
         assert control.post("/brokers/1/restart")["online"] is True
         assert client.read() == b""
     assert control.ask("POST", "/brokers/9/stop") == (MISSING, {"error": "there is no broker 9, only [1, 2]"})
+
+
+def test_brokers_come_go_and_take_over(mock, control):
+    assert control.post("/brokers")["id"] == 3
+    moved = control.post("/topics/t/replicas", {"partition": 0, "brokers": [3]})
+    assert (moved["partitions"][0]["leader"], mock.leader("t", 0)) == (3, 3)
+    told = control.post("/brokers/3/advertise", {"host": "proxy", "port": 1})
+    assert (told["address"], told["advertised"]) == (mock.brokers[3].address, "proxy:1")
+    assert control.ask("DELETE", "/brokers/3") == (OK, {})
+    assert [one["id"] for one in control.get("/brokers")] == [1, 2]
+    assert control.ask("DELETE", "/brokers/3")[0] == MISSING
+    control.ask("DELETE", "/brokers/2")
+    status, found = control.ask("DELETE", "/brokers/1")
+    assert (status, "last one" in found["error"]) == (BAD, True)
+
+
+def test_groups(mock, control):
+    assert control.get("/groups") == []
+    positions = [{"topic": "t", "partition": 1, "offset": 2}, {"topic": "t", "offset": 0}]
+    control.post("/topics/t/messages", [{"value": "v", "partition": 1}] * 5)
+    made = control.post("/groups/a%2Fb/offsets", positions)
+    assert control.get("/groups/a%2Fb") == made
+    assert (made["group"], made["state"], made["members"]) == ("a/b", "Empty", [])
+    assert [(one["partition"], one["offset"], one["lag"]) for one in made["offsets"]] == [(1, 2, 3), (0, 0, 0)]
+    assert mock.committed("a/b", "t", 1) == 2
+    other = 3 - made["coordinator"]
+    assert control.post("/groups/a%2Fb/coordinator", {"broker": other}) == {"group": "a/b", "coordinator": other}
+    assert control.get("/groups")[0]["coordinator"] == mock.coordinator("a/b") == other
+    assert control.ask("DELETE", "/groups/a%2Fb") == (OK, {})
+    assert mock.committed("a/b", "t", 1) is None
+    for method in ("GET", "DELETE"):
+        assert control.ask(method, "/groups/a%2Fb")[0] == MISSING
+
+
+def test_members_of_groups(mock, control):
+    coordinator = mock.brokers[mock.coordinator("g")]
+    assigned = encode_versioned(
+        ConsumerProtocolAssignment(
+            assigned_partitions=[ConsumerProtocolAssignment.TopicPartition(topic="t", partitions=[0, 1])], user_data=None
+        ),
+        3,
+    )
+    with TcpClient(coordinator) as client:
+        member = client.call(join(instance="i"), 5).member_id
+        client.call(sync("g", member, 1, {member: assigned}, instance="i"), 5)
+        found = control.get("/groups/g")
+        assert (found["state"], found["protocolType"], found["protocol"]) == ("Stable", "consumer", "range")
+        (one,) = found["members"]
+        assert (one["memberId"], one["instanceId"], one["clientId"], one["assignment"]) == (member, "i", "raw", {"t": [0, 1]})
+        for path, body in (("/groups/g", None), ("/groups/g/offsets", {"topic": "t", "offset": 1})):
+            status, answer = control.ask("DELETE" if body is None else "POST", path, body)
+            assert (status, "group" in answer["error"]) == (BAD, True)
+        assert mock.committed("g", "t", 0) is None
 
 
 def test_faults(mock, control):
@@ -187,6 +244,9 @@ def test_the_clock(mock, control):
         ("POST", "/topics", [1], BAD, "has to be an object"),
         ("POST", "/topics", {}, BAD, "'name' is missing"),
         ("POST", "/topics", {"name": "u", "partitions": "2"}, BAD, "'partitions' is '2'"),
+        ("POST", "/topics/t/replicas", {"partition": 0, "brokers": ["1"]}, BAD, "has to be a whole number"),
+        ("POST", "/topics/t/replicas", {"partition": 0, "brokers": [9]}, BAD, "no such broker"),
+        ("POST", "/brokers/1/advertise", {"host": "proxy"}, BAD, "'port' is missing"),
         ("POST", "/topics/u/messages", {"value": "v"}, MISSING, "no topic 'u'"),
         ("POST", "/topics/t/messages", None, BAD, "is no record"),
         ("POST", "/topics/t/messages", {"value": "v", "partition": 7}, MISSING, "partitions 0 to 1"),
@@ -196,6 +256,11 @@ def test_the_clock(mock, control):
         ("GET", "/journal?api=Fech", None, BAD, "no API 'Fech'"),
         ("GET", "/journal?broker=one", None, BAD, "'broker' is 'one'"),
         ("GET", "/journal?topics=t", None, BAD, "'topics'"),
+        ("GET", "/groups/nobody", None, MISSING, "no group 'nobody'"),
+        ("POST", "/groups/g/offsets", {"topic": "t"}, BAD, "'offset' is missing"),
+        ("POST", "/groups/g/offsets", [3], BAD, "has to be an object"),
+        ("POST", "/groups/g/offsets", {"topic": "u", "offset": 1}, MISSING, "no topic 'u'"),
+        ("POST", "/groups/g/coordinator", {"broker": 9}, BAD, "no broker 9"),
         ("POST", "/clock/advance", {"seconds": -1}, BAD, "cannot go back"),
         ("POST", "/clock/advance", None, BAD, "'seconds' is missing"),
     ],

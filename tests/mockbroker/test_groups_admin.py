@@ -223,6 +223,34 @@ def test_the_first_group_brings_the_topic_of_all():
     assert topics_of(client)["__transaction_state"].is_internal
 
 
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state"])
+def test_an_internal_topic_that_is_asked_for_is_created_like_by_a_coordinator(topic):
+    mock, asked = MemoryMock(3), MetadataRequest(topics=[MetadataRequest.Topic(name=topic)])
+    client = mock.client()
+    (first,) = client.call(asked, 8).topics
+    assert (first.error_code, first.is_internal) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, True)
+    (then,) = client.call(asked, 8).topics
+    assert (then.error_code, len(then.partitions), len(then.partitions[0].replica_nodes)) == (0, 50, 3)
+    assert mock.cluster.topic(topic).configs["cleanup.policy"] == "compact"
+
+
+def test_groups_follow_the_leaders_of_a_topic_of_somebodys_own_making():
+    mock = MemoryMock(2)
+    mock.cluster.create_topic("__consumer_offsets", 1)
+    mock.cluster.config["group.initial.rebalance.delay.ms"] = "3000"
+    joining = Member(mock).join()
+    mock.cluster.move_leader("__consumer_offsets", 0, 2)
+    mock.clock.advance()
+    assert joining.result().error_code == ErrorCode.NOT_COORDINATOR
+
+
+def test_with_the_topic_of_groups_go_all_groups(mock, client):
+    stable(Member(mock))
+    mock.cluster.delete_topic("__consumer_offsets")
+    assert listed(client) == {}
+    assert mock.cluster.groups.find("g") is None
+
+
 def test_coordinators_of_negative_hashes():
     """Kafka takes the absolute value: "my-group".hashCode() is -1906497762."""
     assert MemoryMock().cluster.coordinating_partition("my-group").index == 12

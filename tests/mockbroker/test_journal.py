@@ -49,7 +49,7 @@ def test_waiting_for_requests():
 
 def test_the_journal_is_bounded():
     mock = MemoryMock(topics={"t": 1})
-    mock.cluster.journal = Journal(exchanges=5, size=5_000)
+    mock.cluster.journal = Journal(mock.cluster, exchanges=5, size=5_000)
     client = mock.client()
     for version in range(12):
         client.call(MetadataRequest(topics=[]), version)
@@ -65,7 +65,7 @@ def test_the_journal_is_bounded():
 
 def test_an_answer_that_comes_when_its_request_has_left_the_journal():
     mock = MemoryMock(topics={"t": 1})
-    mock.cluster.journal = Journal(exchanges=2, size=20_000)
+    mock.cluster.journal = Journal(mock.cluster, exchanges=2, size=20_000)
     waiting = mock.client().send(fetch_request(max_wait_ms=500), 12)
     client = mock.client()
     for _ in range(3):
@@ -171,7 +171,7 @@ def test_secrets_are_not_shown(mock):
     message = cls(upsertions=[cls.ScramCredentialUpsertion(name="me", salt=b"salt", salted_password=b"secret")])
     body = memoryview(protocol.encode(message, 0))
     header, _ = protocol.decode_request(protocol.encode_frame(message, 0, 1)[4:])
-    exchange = Exchange(mock.cluster, 0.0, 1, Client(1), header, body)
+    exchange = Exchange(0.0, 1, Client(1), header, body)
     (shown,) = exchange.to_dict()["request"]["upsertions"]
     assert (shown["name"], shown["salt"], shown["saltedPassword"]) == ("me", "***", "***")
     assert "secret" not in repr(exchange)

@@ -6,6 +6,7 @@ import pytest
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest
+from mockbroker.data import Record, append_records
 from tests.mockbroker.raw import MemoryMock, batch, produce_request
 
 LATEST, EARLIEST, MAX_TIMESTAMP, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = range(-1, -7, -1)
@@ -63,6 +64,41 @@ def test_special_times_came_with_versions(client, special, since):
     assert (answer.error_code, answer.offset, answer.timestamp) == (0, *expected[special])
 
 
+# Each release with the offset and the time that it finds for -3 to -6 in its newest version.
+AT_START, FIRST, NOTHING = (0, -1), (0, 100), (-1, -1)
+
+
+@pytest.mark.parametrize(
+    ("release", "newest", "found"),
+    [
+        ("0.10.1", 1, [FIRST, FIRST, FIRST, FIRST]),
+        ("2.8", 6, [FIRST, FIRST, FIRST, FIRST]),
+        ("3.0", 7, [(4, 200), FIRST, FIRST, FIRST]),
+        ("3.8", 8, [(4, 200), AT_START, FIRST, FIRST]),
+        ("3.9", 9, [(4, 200), AT_START, NOTHING, None]),
+        ("4.3", 11, [(4, 200), AT_START, NOTHING, NOTHING]),
+    ],
+)
+def test_special_times_came_with_releases(release, newest, found):
+    mock = MemoryMock(topics={"t": 1}, version=release)
+    append_records(mock.cluster, "t", 0, [Record("t", b"", timestamp=at) for at in (100, 101, 50, 51, 200)], 0)
+    client = mock.client()
+    for special, expected in zip(range(MAX_TIMESTAMP, EARLIEST_PENDING - 1, -1), found, strict=True):
+        answer = listed(client, newest, special)
+        if expected is None:
+            assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
+        else:
+            assert (answer.error_code, answer.offset, answer.timestamp) == (0, *expected)
+
+
+@pytest.mark.parametrize("version", range(1, 7))
+def test_brokers_before_3_9_know_special_times_in_every_version(version):
+    mock = MemoryMock(topics={"t": 1}, version="3.8")
+    append_records(mock.cluster, "t", 0, [Record("t", b"", timestamp=at) for at in (100, 200, 50)], 0)
+    answer = listed(mock.client(), version, MAX_TIMESTAMP)
+    assert (answer.error_code, answer.offset, answer.timestamp) == (0, 1, 200)
+
+
 def test_errors(client):
     assert listed(client, 6, LATEST, topic="x").error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert listed(client, 6, LATEST, partition=2).error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -80,11 +116,13 @@ def test_version_0_lists_segments():
     mock = MemoryMock(topics={"t": 1}, version="2.8")
     client = mock.client()
     assert listed(client, 0, LATEST, count=2).old_style_offsets == [0]
+    assert listed(client, 0, 0, count=2).old_style_offsets == []
     client.call(produce_request(batch(b"a", b"b", timestamp=100)), 9)
     assert listed(client, 0, LATEST).old_style_offsets == [2]
     assert listed(client, 0, LATEST, count=9).old_style_offsets == [2, 0]
     assert listed(client, 0, EARLIEST, count=9).old_style_offsets == [0]
     now = 1_700_000_000_000  # when records came counts here, not their own times
+    assert listed(client, 0, EARLIEST_LOCAL, count=9).old_style_offsets == []  # not known then
     assert listed(client, 0, now - 1, count=9).old_style_offsets == []
     assert listed(client, 0, now, count=9).old_style_offsets == [2, 0]
     mock.clock.advance(10)

@@ -61,6 +61,29 @@ def test_topics_and_refusals():
         MockCluster(version="9.9")
 
 
+def test_offsets_of_groups():
+    with MockCluster(topics={"t": 2}) as mock:
+        mock.commit("g", "t", 1, 5)
+        assert [mock.committed("g", "t", partition) for partition in range(2)] == [None, 5]
+        with pytest.raises(BrokerError, match="partitions 0 to 1"):
+            mock.commit("g", "t", 2, 5)
+        mock.delete_group("g")
+        assert mock.committed("g", "t", 1) is None
+        with pytest.raises(BrokerError, match="'g' cannot be deleted") as caught:
+            mock.delete_group("g")
+        assert caught.value.error is ErrorCode.GROUP_ID_NOT_FOUND
+
+
+def test_configurations_are_checked_at_the_start():
+    for name, value in (("num.partitions", "many"), ("log.retention.hours", ""), ("message.max.bytes", "-1")):
+        with pytest.raises(BrokerError, match=f"for configuration {name}"):
+            MockCluster(config={name: value})
+    given = {"num.partitions": 4, "auto.create.topics.enable": False, "log.cleaner.min.cleanable.ratio": 0.25}
+    config = MockCluster(config=given).cluster.config
+    assert [config[name] for name in given] == ["4", "false", "0.25"]
+    assert MockCluster(config={"of.a.plug-in": "anything"}).cluster.config["of.a.plug-in"] == "anything"
+
+
 def test_closing_twice_and_reading_afterwards():
     mock = MockCluster(1, topics={"t": 1}).start()
     mock.produce("t", b"a")
@@ -118,9 +141,11 @@ def test_records_to_json_lines_and_back(tmp_path):
         mock.produce("t", "text", None, key="k", partition=1, timestamp=5, headers=[("h", b"1"), ("h", None)])
         mock.produce("t", b"\xff\x00", key=b"\xfe", partition=0, timestamp=6)
         mock.produce("t", *[bytes(300_000)] * 3, partition=0, timestamp=7)
+        assert mock.coordinator("g") == 1  # which brings the topic that groups are kept in
         mock.dump(path)
         with MockCluster(1, version="4.0") as other:
             assert other.load(path) == 6
+            assert list(other.cluster.topics) == ["empty", "t"]  # what brokers keep for themselves stays with them
             assert [m[:8] for m in other.messages("t")] == [m[:8] for m in mock.messages("t")]
             assert len(other.cluster.topic("empty").partitions) == 3
             assert other.cluster.topic("t").configs == {"max.message.bytes": "2000000"}

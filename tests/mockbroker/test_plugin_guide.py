@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from mockbroker.resources import RESOURCES
+
 pytest_plugins = ["pytester"]
 
 GUIDE = (Path(__file__).parents[2] / "docs/testing.md").read_text(encoding="utf-8")
@@ -50,6 +52,14 @@ def test_the_examples_with_curl(tmp_path):
             assert CHANGING.sub("TIME", done.stdout) == CHANGING.sub("TIME", shown)
         finally:
             process.terminate()
+
+
+@pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: f"{resource.method} {resource.path}")
+def test_the_table_of_the_control_port_has_everything(resource):
+    start, *verbs = re.split(r"\{(\w+\|[\w|]+)\}", resource.path)  # {this|that} is at the end, if it is there
+    first, *others = verbs[0].split("|") if verbs else [""]
+    (row,) = [line for line in GUIDE.splitlines() if f"`{resource.method} {start}{first}`" in line]
+    assert all(f"`/{other}`" in row for other in others)
 
 
 def free_ports():

@@ -14,12 +14,14 @@ import pytest
 import trustme
 
 from kafkawire.errors import BrokerError, ErrorCode
+from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from kafkawire.protocol.messages.create_partitions import CreatePartitionsRequest
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest
 from mockbroker import MockCluster
-from mockbroker.handlers import SERVED
+from mockbroker.served import SERVED
+from tests.mockbroker.groups import heartbeat
 from tests.mockbroker.raw import TIMEOUT, TcpClient, batch, fetch_request, fetched, produce_request, produced, values_in
 
 HOSTILE = {
@@ -278,6 +280,44 @@ def test_a_flood_whose_answers_are_never_read_stops_by_itself(mock):
         still_serves(mock, bystander)
 
 
+def test_a_flood_behind_a_waiting_fetch_stops_by_itself(mock):
+    with TcpClient(mock.brokers[1]) as bystander, TcpClient(mock.brokers[1]) as patient:
+        patient.send(fetch_request(max_wait_ms=60_000), 12)
+        patient.socket.settimeout(0.5)
+        some = patient.frame(ApiVersionsRequest(), 0, client_id="")[1] * 1_000  # requests without a body
+        with pytest.raises(TimeoutError):
+            list(map(patient.write, [some] * 1_500))
+        still_serves(mock, bystander)
+
+
+def test_many_requests_at_once_do_not_hold_up_other_clients(mock):
+    with TcpClient(mock.brokers[1]) as bystander, TcpClient(mock.brokers[1]) as eager:
+        eager.send(fetch_request(max_wait_ms=60_000), 12)
+        mock.journal.wait_for("Fetch")
+        one = eager.frame(heartbeat("nobody's", "nobody", 1), 4, client_id="eager")[1]
+        eager.write(one * 3_000)
+        for _ in range(10):  # as often the broker reads from the other, too, and then all are in its queue
+            bystander.call(MetadataRequest(topics=[]), 12)
+
+        def release():
+            bystander.send(MetadataRequest(topics=[]), 12)
+            mock.produce("t", b"a")
+
+        mock.call(release)
+        mock.journal.wait_for("Heartbeat", count=3_000)
+        served = [exchange.api for exchange in mock.journal.requests()]
+        assert served.count("Metadata") == 11
+        assert served[-1] == "Heartbeat"
+
+
+def test_many_requests_at_once_are_all_answered_while_time_stands_still():
+    with MockCluster(1, clock="held") as mock, TcpClient(mock.brokers[1]) as client:
+        frames = [client.frame(heartbeat("nobody's", "nobody", 1), 4) for _ in range(3_000)]
+        client.write(b"".join(frame for _, frame in frames))
+        while not frames[-1][0].done:
+            client.take(client.read())
+
+
 def test_1000_connections_are_held_and_all_answered(mock):
     with contextlib.ExitStack() as stack:
         clients = [stack.enter_context(TcpClient(mock.brokers[1])) for _ in range(1_000)]
@@ -300,6 +340,23 @@ def test_10000_connections_come_and_go(mock):
                 bystander.call(MetadataRequest(topics=None), 12)
     with TcpClient(mock.brokers[2]) as client:
         client.call(MetadataRequest(topics=None), 12)
+
+
+def test_10000_partitions():
+    with MockCluster(3, topics={"many": 10_000}) as mock, TcpClient(mock.brokers[1]) as client:
+        partitions = client.call(MetadataRequest(topics=None), 12).topics[0].partitions
+        assert len(partitions) == 10_000
+        led = [partition.partition_index for partition in partitions if partition.leader_id == 1]
+        opened = client.call(fetch_request(topic="many", partitions=led, session_id=0, session_epoch=0), 12)
+        assert len(opened.responses[0].partitions) == len(led)
+        waiting = fetch_request(partitions=[], max_wait_ms=600_000, session_id=opened.session_id, session_epoch=1)
+        waiting.topics = []
+        pending = client.send(waiting, 12)
+        mock.journal.wait_for("Fetch", count=2)
+        mock.produce("many", b"one of many", partition=led[-1])
+        while not pending.done:
+            client.take(client.read())
+        assert values_in(fetched(pending.result()).records) == [b"one of many"]
 
 
 def test_without_file_descriptors_clients_are_turned_away_and_others_served(mock):

@@ -66,6 +66,7 @@ def test_defaults_and_assignments():
         (topic(""), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (topic("."), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (topic("a b"), ErrorCode.INVALID_TOPIC_EXCEPTION),
+        (topic("__cluster_metadata"), ErrorCode.INVALID_REQUEST),
         (topic("x" * 250), ErrorCode.INVALID_TOPIC_EXCEPTION),
         (topic(partitions=0), ErrorCode.INVALID_PARTITIONS),
         (topic(replicas=0), ErrorCode.INVALID_REPLICATION_FACTOR),

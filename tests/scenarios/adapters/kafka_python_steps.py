@@ -7,7 +7,17 @@ import warnings
 from contextlib import closing
 from typing import Any
 
-from tests.scenarios.adapters.steps import TIMEOUT, Members, Refused, encoded, records_of
+from tests.scenarios.adapters.steps import (
+    BACKOFF_MS,
+    FETCH_WAIT_MS,
+    LINGER_MS,
+    RECONNECT_MS,
+    TIMEOUT,
+    Members,
+    Refused,
+    encoded,
+    records_of,
+)
 
 with warnings.catch_warnings():  # each loads something by a call that Python has deprecated since
     warnings.simplefilter("ignore")
@@ -18,10 +28,12 @@ __all__ = ["RANGE", "ROUND_ROBIN", "ClientSteps", "refusal"]
 
 RANGE, ROUND_ROBIN = "range", "roundrobin"
 
+CONSUMER = {"enable_auto_commit": False, "fetch_max_wait_ms": FETCH_WAIT_MS, "retry_backoff_ms": BACKOFF_MS}
+
 
 class ClientSteps:
     def __init__(self, bootstrap: str, assignors: dict[str, type], **common: Any) -> None:
-        self._common = {"bootstrap_servers": bootstrap, **common}
+        self._common = {"bootstrap_servers": bootstrap, "reconnect_backoff_max_ms": RECONNECT_MS, **common}
         self._assignors = assignors
         self._members = Members()
 
@@ -34,7 +46,7 @@ class ClientSteps:
         acks: Any = "all",
         **options: Any,
     ) -> list[Any]:
-        settings = {"compression_type": None if codec == "none" else codec, "acks": acks, "linger_ms": 50, "retries": 5}
+        settings = {"compression_type": None if codec == "none" else codec, "acks": acks, "linger_ms": LINGER_MS, "retries": 5}
         settings |= {"max_request_size": 10_000_000, **self._producer_settings(**options)}
         with closing(kafka.KafkaProducer(**self._common, **settings)) as producer:
             sent = [
@@ -54,7 +66,7 @@ class ClientSteps:
         at = kafka.TopicPartition(topic, partition)
         found: list[Any] = []
         deadline = time.monotonic() + TIMEOUT
-        with closing(kafka.KafkaConsumer(**self._common, auto_offset_reset=reset, enable_auto_commit=False)) as consumer:
+        with self._consumer(auto_offset_reset=reset) as consumer:
             consumer.assign([at])
             if offset == "earliest":
                 consumer.seek_to_beginning(at)
@@ -79,7 +91,7 @@ class ClientSteps:
 
     def commit(self, group: str, topic: str, offsets: list[Any]) -> None:
         fields = structs.OffsetAndMetadata._fields
-        with self._consumer(group) as consumer:
+        with self._consumer(group_id=group) as consumer:
             committed = {
                 kafka.TopicPartition(topic, number): structs.OffsetAndMetadata(*[offset, metadata, -1][: len(fields)])
                 for number, offset, metadata in offsets
@@ -90,7 +102,7 @@ class ClientSteps:
     def committed(self, group: str, topic: str, partitions: list[int]) -> list[Any]:
         asked = [kafka.TopicPartition(topic, number) for number in partitions]
         found = []
-        with self._consumer(group) as consumer:
+        with self._consumer(group_id=group) as consumer:
             consumer.assign(asked)
             for at in asked:
                 each = self._committed(consumer, at)
@@ -100,20 +112,19 @@ class ClientSteps:
     def _committed(self, consumer: Any, at: Any) -> Any:
         return consumer.committed(at, metadata=True)
 
-    def _consumer(self, group: str | None = None) -> Any:
-        return closing(kafka.KafkaConsumer(**self._common, group_id=group, enable_auto_commit=False))
+    def _consumer(self, **settings: Any) -> Any:
+        return closing(kafka.KafkaConsumer(**self._common, **CONSUMER, **settings))
 
     def join(self, member: str, group: str, topics: list[str], assignor: str = RANGE, instance: str | None = None) -> None:
         settings = {
             "group_id": group,
             "client_id": member,
-            "enable_auto_commit": False,
             "auto_offset_reset": "earliest",
             "partition_assignment_strategy": [self._assignors[assignor]],
             "heartbeat_interval_ms": 300,
             **({"group_instance_id": instance} if instance else {}),
         }
-        self._members.join(member, lambda: Member({**self._common, **settings}, topics))
+        self._members.join(member, lambda: Member({**self._common, **CONSUMER, **settings}, topics))
 
     def settle(self, **step: Any) -> Any:
         return self._members.settle(**step)

@@ -17,7 +17,7 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.errors import KafkaError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
-from tests.scenarios.adapters.steps import TIMEOUT, Members, Refused, encoded, plain, records_of, serve
+from tests.scenarios.adapters.steps import BACKOFF_MS, LINGER_MS, TIMEOUT, Members, Refused, encoded, plain, records_of, serve
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -48,7 +48,7 @@ def on_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., 
 
 class Steps:
     def __init__(self, bootstrap: str) -> None:
-        self._common = {"bootstrap_servers": bootstrap}
+        self._common = {"bootstrap_servers": bootstrap, "retry_backoff_ms": BACKOFF_MS}
         self.loop = Loop()
         self._members = Members()
 
@@ -73,7 +73,11 @@ class Steps:
         acks: Any = "all",
         idempotent: bool = False,
     ) -> list[Any]:
-        settings = {"compression_type": None if codec == "none" else codec, "enable_idempotence": idempotent, "linger_ms": 50}
+        settings = {
+            "compression_type": None if codec == "none" else codec,
+            "enable_idempotence": idempotent,
+            "linger_ms": LINGER_MS,
+        }
         async with AIOKafkaProducer(**self._common, **settings, acks=acks, max_request_size=10_000_000) as producer:
             sent = [
                 await producer.send(

@@ -7,7 +7,7 @@ import time
 from importlib import import_module
 from typing import Any
 
-from tests.scenarios.adapters.steps import TIMEOUT, Members, Refused, serve, text
+from tests.scenarios.adapters.steps import FETCH_WAIT_MS, LINGER_MS, RECONNECT_MS, TIMEOUT, Members, Refused, serve, text
 
 # Its annotations are behind what it takes.
 ck: Any = import_module("confluent_kafka")
@@ -19,6 +19,7 @@ EARLIEST, LATEST = ck.OFFSET_BEGINNING, ck.OFFSET_END
 class Steps:
     def __init__(self, bootstrap: str) -> None:
         self._common = {"bootstrap.servers": bootstrap, "log_level": 0, "topic.metadata.propagation.max.ms": 0}
+        self._common |= {"reconnect.backoff.max.ms": RECONNECT_MS, "topic.metadata.refresh.interval.ms": 300}
         self._admin = ca.AdminClient(self._common)
         self._members = Members()
 
@@ -33,7 +34,7 @@ class Steps:
         acks: Any = "all",
         idempotent: bool = False,
     ) -> list[Any]:
-        settings = {"compression.type": codec, "enable.idempotence": idempotent, "acks": acks, "linger.ms": 50}
+        settings = {"compression.type": codec, "enable.idempotence": idempotent, "acks": acks, "linger.ms": LINGER_MS}
         settings["message.max.bytes"] = 10_000_000
         reports: list[tuple[Any, Any]] = []
         producer = ck.Producer({**self._common, **settings})
@@ -48,7 +49,8 @@ class Steps:
 
     def consume(self, topic: str, partition: int, offset: int | str, count: int, reset: str = "error") -> list[Any]:
         settings = {"group.id": "none", "enable.auto.commit": False, "auto.offset.reset": reset, "check.crcs": True}
-        consumer = ck.Consumer({**self._common, **settings})
+        consumer = ck.Consumer({**self._common, **settings, "fetch.wait.max.ms": FETCH_WAIT_MS})
+        consumer.list_topics(topic, TIMEOUT)  # or librdkafka would look for the leader in half a second
         start = {"earliest": EARLIEST, "latest": LATEST}.get(str(offset), offset)
         consumer.assign([ck.TopicPartition(topic, partition, start)])
         found: list[Any] = []
@@ -107,6 +109,7 @@ class Steps:
             "auto.offset.reset": "earliest",
             "partition.assignment.strategy": assignor,
             "heartbeat.interval.ms": 300,
+            "fetch.wait.max.ms": FETCH_WAIT_MS,
             **({"group.instance.id": instance} if instance else {}),
         }
         self._members.join(member, lambda: Member({**self._common, **settings}, topics))

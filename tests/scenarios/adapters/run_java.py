@@ -7,7 +7,7 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tests.scenarios.adapters.steps import TIMEOUT, Members, Refused, serve
+from tests.scenarios.adapters.steps import FETCH_WAIT_MS, LINGER_MS, RECONNECT_MS, TIMEOUT, Members, Refused, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,8 @@ class Steps:
 
     def _settings(self, **settings: Any) -> Any:
         made = self.java.util.Properties()
-        for name, value in {"bootstrap.servers": self._bootstrap, **settings}.items():
+        common = {"bootstrap.servers": self._bootstrap, "reconnect.backoff.max.ms": RECONNECT_MS}
+        for name, value in {**common, **settings}.items():
             made.setProperty(name.replace("_", "."), str(value))
         return made
 
@@ -66,7 +67,7 @@ class Steps:
                 compression_type=codec,
                 acks=acks,
                 enable_idempotence=str(idempotent).lower(),
-                linger_ms=50,
+                linger_ms=LINGER_MS,
                 max_request_size=10_000_000,
                 key_serializer=STRINGS + "Serializer",
                 value_serializer=STRINGS + "Serializer",
@@ -87,7 +88,8 @@ class Steps:
 
     def consumer(self, **settings: Any) -> Any:
         deserializers = {"key_deserializer": STRINGS + "Deserializer", "value_deserializer": STRINGS + "Deserializer"}
-        return self.clients.consumer.KafkaConsumer(self._settings(enable_auto_commit="false", **deserializers, **settings))
+        own = {"enable_auto_commit": "false", "fetch_max_wait_ms": FETCH_WAIT_MS}
+        return self.clients.consumer.KafkaConsumer(self._settings(**own, **deserializers, **settings))
 
     def polled(self, consumer: Any, seconds: float) -> list[Any]:
         found = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 from typing import Any
 
 from kafka.admin import KafkaAdminClient, NewTopic
@@ -23,11 +24,11 @@ class Steps(ClientSteps):
         return consumer._coordinator.fetch_committed_offsets([at]).get(at)  # noqa: SLF001
 
     def create_topic(self, topic: str, partitions: int = 1, replication: int = 1, configs: Any = None) -> None:
-        admin = KafkaAdminClient(bootstrap_servers=self._common["bootstrap_servers"])  # it wants to ask by itself
-        try:
-            admin.create_topics([NewTopic(topic, partitions, replication, topic_configs=configs)])
-        finally:
-            admin.close()
+        self._admin.create_topics([NewTopic(topic, partitions, replication, topic_configs=configs)])
+
+    @cached_property
+    def _admin(self) -> Any:
+        return KafkaAdminClient(bootstrap_servers=self._common["bootstrap_servers"])  # it wants to find the version by itself
 
 
 if __name__ == "__main__":

@@ -2,6 +2,16 @@
 "use strict"
 
 const readline = require("node:readline")
+
+const FETCH_WAIT_MS = 50
+const TIMEOUT = 25_000
+const XERIAL = Buffer.from("82534e41505059000000000100000001", "hex")
+
+// kafkajs's admin sets offsets by a consumer of its own, which would wait five seconds for records before it ends.
+const consumers = require.resolve("kafkajs/src/consumer")
+const makeConsumer = require(consumers)
+require.cache[consumers].exports = (settings) => makeConsumer({ maxWaitTimeInMs: FETCH_WAIT_MS, ...settings })
+
 const {
   AssignerProtocol, CompressionCodecs, CompressionTypes, ConfigResourceTypes, Kafka, PartitionAssigners, logLevel,
 } = require("kafkajs")
@@ -9,9 +19,6 @@ const snappy = require("snappyjs")
 const lz4 = require("lz4js")
 const xxh32 = require("lz4js/xxh32.js")
 const { ZstdCodec } = require("zstd-codec")
-
-const TIMEOUT = 25_000
-const XERIAL = Buffer.from("82534e41505059000000000100000001", "hex")
 
 // kafkajs brings gzip and takes the other codecs from whoever has them.
 function addCodecs(zstd) {
@@ -112,7 +119,7 @@ class Steps {
   async consume({ topic, partition, offset, count, reset }) {
     const groupId = `throwaway ${topic} ${this.throwaway++}`
     const found = []
-    const consumer = this.kafka.consumer({ groupId, maxWaitTimeInMs: 200 })
+    const consumer = this.kafka.consumer({ groupId, maxWaitTimeInMs: FETCH_WAIT_MS })
     await consumer.connect()
     try {
       await consumer.subscribe({ topic, fromBeginning: true })
@@ -154,7 +161,7 @@ class Steps {
   async join({ member, group, topics }) {
     const kafka = new Kafka({ ...this.settings, clientId: member })
     const consumer = kafka.consumer({
-      groupId: group, heartbeatInterval: 300, maxWaitTimeInMs: 200, partitionAssigners: [PartitionAssigners.roundRobin],
+      groupId: group, heartbeatInterval: 300, maxWaitTimeInMs: FETCH_WAIT_MS, partitionAssigners: [PartitionAssigners.roundRobin],
     })
     const state = { consumer, assigned: [], records: [], positions: new Map() }
     this.members.set(member, state)

@@ -14,12 +14,35 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["TIMEOUT", "Members", "Refused", "encoded", "plain", "records_of", "serve", "text"]
+__all__ = [
+    "BACKOFF_MS",
+    "FETCH_WAIT_MS",
+    "LINGER_MS",
+    "RECONNECT_MS",
+    "TIMEOUT",
+    "Members",
+    "Refused",
+    "encoded",
+    "plain",
+    "records_of",
+    "serve",
+    "text",
+]
 
 TIMEOUT = 25
 """Seconds for one step, below the harness's own limit, so that a client's own words come first."""
 
-POLL = 0.1
+POLL = 0.05
+"""Seconds that a poll of a member may take. kafka-python 3.0.12 may forget what it has begun if it is much less."""
+
+# Milliseconds, for clients that would take longer. Steps are small, and nothing here is about waiting.
+LINGER_MS = 10
+FETCH_WAIT_MS = 50
+"""Until a fetch comes back with nothing: most clients wait for the last one when they end."""
+BACKOFF_MS = 20
+"""Until a request is tried again: some clients begin with one before they know a broker."""
+RECONNECT_MS = 100
+"""Until a connection is tried again, however long the broker has been away."""
 
 
 class Refused(Exception):

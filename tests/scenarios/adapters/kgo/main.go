@@ -191,7 +191,7 @@ func (s *steps) produce(ctx context.Context, step *Step) (any, error) {
 	}
 	options := []kgo.Opt{
 		kgo.SeedBrokers(s.bootstrap...), kgo.MetadataMinAge(50 * time.Millisecond), kgo.RequiredAcks(acks),
-		kgo.ProducerBatchCompression(codecs[step.Codec]), kgo.AllowAutoTopicCreation(), kgo.ProducerLinger(50 * time.Millisecond),
+		kgo.ProducerBatchCompression(codecs[step.Codec]), kgo.AllowAutoTopicCreation(), kgo.ProducerLinger(10 * time.Millisecond),
 		kgo.UnknownTopicRetries(20),
 	}
 	if !step.Idempotent {
