@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafkawire.errors import DecodeError, EncodeError, UnsupportedVersionError
+from kafkawire.errors import DecodeError, EncodeError
 from kafkawire.protocol import codegen
 from kafkawire.protocol.wire import BYTES, MAX_STRING, RECORDS, STRING, UUID
 
@@ -31,9 +31,9 @@ def encode(message: Message, version: int) -> bytes:
 def encode_parts(message: Message, version: int) -> list[Buffer]:
     """As `encode`, in parts: large records fields appear uncopied between the bytes around them."""
     cls = type(message)
-    check_version(cls, version)
+    compiled = codegen.encoder(cls, version)
     try:
-        return codegen.encoder(cls, version)(message)
+        return compiled(message)
     except (struct.error, AttributeError, TypeError, ValueError, OverflowError) as fault:
         raise EncodeError(f"{cls.__name__} v{version}: {_find_fault(message, version) or fault}") from fault
 
@@ -44,18 +44,11 @@ def decode(cls: type[M], version: int, data: Buffer, offset: int = 0) -> M:
     Records fields are memoryviews of `data`; everything else is copied. Raises DecodeError with API, version and byte, also for
     bytes left over (trap 24).
     """
-    check_version(cls, version)
     message, end = codegen.decoder(cls, version)(data, offset)
     if end != len(data):
         raise DecodeError(f"{len(data) - end} bytes are left over", api=cls.__name__, version=version, offset=end)
     found: M = message
     return found
-
-
-def check_version(cls: type[Message], version: int) -> None:
-    """Raise UnsupportedVersionError unless the message is declared for `version`."""
-    if version not in cls.versions:
-        raise UnsupportedVersionError(f"{cls.__name__} is known in versions {cls.versions}, not {version}")
 
 
 def _find_fault(message: Message, version: int) -> str | None:

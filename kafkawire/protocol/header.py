@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import struct
+from functools import cache
+from math import inf
 from struct import Struct as Packer
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -36,7 +38,8 @@ class RequestHeader(NamedTuple):
 
 def is_flexible(cls: type[Message], version: int) -> bool:
     """Whether a message has compact lengths and tagged fields in `version`."""
-    return cls.flexible is not None and version >= cls.flexible
+    since = cls.flexible
+    return since is not None and version >= since
 
 
 def client_id_and_tags(cls: type[Message], version: int, client_id: str) -> bytes:
@@ -47,6 +50,7 @@ def client_id_and_tags(cls: type[Message], version: int, client_id: str) -> byte
     return _LENGTH.pack(len(name)) + name + (b"\0" if is_flexible(cls, version) else b"")
 
 
+@cache
 def response_tags(cls: type[Message], version: int) -> bytes:
     """The response header after the correlation id: an empty tag section or nothing.
 
@@ -77,15 +81,18 @@ def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
             raise length_fault("client_id", length, len(frame) - pos)
         client_id = None if length < 0 else str(frame[pos : pos + length], "utf-8")
         pos += max(length, 0)
-        if _is_flexible_request(api_key, version):
-            pos = unknown_tags(frame, pos)[1]
+        if version >= _flexible_since(api_key):
+            pos = unknown_tags(frame, pos)[1] if frame[pos] else pos + 1
     except _FAULTS as fault:
         raise decode_error("RequestHeader", 2, pos, fault) from None
     return RequestHeader(api_key, version, correlation_id, client_id), pos
 
 
-def _is_flexible_request(api_key: int, version: int) -> bool:
+@cache
+def _flexible_since(api_key: int) -> float:
+    """The first version of an API whose request header has tagged fields."""
     try:
-        return is_flexible(request(api_key), version)
+        since = request(api_key).flexible
     except KeyError:
-        return False
+        since = None
+    return inf if since is None else since

@@ -226,7 +226,7 @@ class StructType(type):
     _key: int | None
     _versions: VersionRange
     _stable: VersionRange
-    _flexible: VersionRange
+    _flexible: int | None
 
     def __new__(
         mcs,
@@ -245,7 +245,8 @@ class StructType(type):
         for n in declared:
             del namespace[n]
         namespace.setdefault("__slots__", tuple(declared))
-        namespace.update(_fields=fields, _key=key, _versions=VersionRange(versions), _flexible=VersionRange(flexible))
+        namespace.update(_fields=fields, _key=key, _versions=VersionRange(versions))
+        namespace["_flexible"] = VersionRange(flexible).min if VersionRange(flexible) else None
         namespace["_stable"] = VersionRange(versions if stable is None else stable)
         namespace["__init__"] = _make_init(name, fields)
         namespace["_values"] = staticmethod(attrgetter("unknown_tags", *declared))
@@ -282,7 +283,7 @@ class StructType(type):
     @property
     def flexible(cls) -> int | None:
         """The first version with compact lengths and tagged fields (KIP-482), None if there is none."""
-        return cls._flexible.min if cls._flexible else None
+        return cls._flexible
 
 
 class Struct(metaclass=StructType):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from kafkawire.errors import UnsupportedVersionError
 from kafkawire.protocol.codegen.decoder import DecoderBuilder
 from kafkawire.protocol.codegen.encoder import EncoderBuilder
 
@@ -28,7 +29,11 @@ __all__ = ["decoder", "decoder_source", "encoder", "encoder_source"]
 
 @cache
 def decoder(cls: type[Message], version: int) -> Decode:
-    """`decode(data, pos) -> (message, end)` for one version; raises DecodeError."""
+    """`decode(data, pos) -> (message, end)` for one version; raises DecodeError.
+
+    Raises UnsupportedVersionError itself for a version that is not declared. So does `encoder`.
+    """
+    _check_version(cls, version)
     builder = DecoderBuilder(cls, version)
     decode: Decode = builder.compile("decode")
     return decode
@@ -37,6 +42,7 @@ def decoder(cls: type[Message], version: int) -> Decode:
 @cache
 def encoder(cls: type[Message], version: int) -> Encode:
     """`encode(message) -> parts` for one version; raises whatever a wrong value leads to."""
+    _check_version(cls, version)
     builder = EncoderBuilder(cls, version)
     encode: Encode = builder.compile("encode")
     return encode
@@ -50,3 +56,8 @@ def decoder_source(cls: type[Message], version: int) -> str:
 def encoder_source(cls: type[Message], version: int) -> str:
     """The generated encoder, to read."""
     return EncoderBuilder(cls, version).source()
+
+
+def _check_version(cls: type[Message], version: int) -> None:
+    if version not in cls.versions:
+        raise UnsupportedVersionError(f"{cls.__name__} is known in versions {cls.versions}, not {version}")
