@@ -62,7 +62,7 @@ class ForkedError(ClosedError):
 
 
 class ConcurrentUseError(KafkaError, RuntimeError):
-    """A second thread called a consumer that is in use: give each thread its own."""
+    """A second thread called a consumer that is in use: give each its own. Or a signal handler called what it interrupts."""
 
 
 class TimedOut(KafkaError, TimeoutError):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kafkawire.config import ProducerOptions
-from kafkawire.core.append import short_append
+from kafkawire.core.append import release_if_held, short_append
 from kafkawire.core.batch import NO_SEQUENCE, Batch, DeliveryCallback
 from kafkawire.core.columns import Columns, check_timestamp, one_record
 from kafkawire.core.partitioners import key_partitioner
@@ -82,7 +82,8 @@ class Accumulator:
         self.freed = 0
         """How often room has become free."""
         self._room_waiters: dict[Signal, None] = {}
-        self._flushing = 0
+        self._flushes: set[object] = set()
+        """Those under way."""
         self._closed: KafkaError | None = None
         self._entered = False
         """Whether records are being accepted, by the thread that holds the lock."""
@@ -116,30 +117,15 @@ class Accumulator:
         An interrupt leaves the record accepted or not, nothing between: everything is made first, and then stored without
         a call in between. Raises ConcurrentUseError where something that interrupts a call makes another.
         """
-        with self._lock:
-            self._refuse()
-            try:
-                self._entered = True
-                queues = self._known.get(topic)
-                if queues is None:
-                    return None
-                key, value, pairs, size = one_record(key, value, headers)
-                batch = self._batch_for(topic, queues, key, partition, size)
-                if batch is None:
-                    return None
-                if timestamp is not None:
-                    check_timestamp(timestamp)
-                    batch.stamp(timestamp)
-                elif self._wall() >= batch.tick:
-                    batch.restamp(self._wall())
-                handle = self._delivery()
-                handle.batch, handle.index = batch, batch.count
-                if on_delivery is not None or batch.callbacks is not None:
-                    batch.call_back(on_delivery)
-                batch.put((value,), None if key is None else (key,), None if pairs is None else (pairs,), size)
-                return handle
-            finally:
-                self._entered = False
+        lock = self._lock
+        try:
+            lock.acquire()
+            handle = self._accept(topic, value, key, partition, timestamp, headers, on_delivery)
+            lock.release()
+        except BaseException:
+            release_if_held(lock)
+            raise
+        return handle
 
     def append_columns(self, topic: str, columns: Columns, start: int, partition: int | None) -> Run | None:
         """Accept as many rows from `start` on as fit into one batch; None as in `append`.
@@ -213,16 +199,18 @@ class Accumulator:
             if batch is not None:
                 batch.waiters.pop(signal, None)
 
-    def start_flush(self) -> list[Batch]:
+    def start_flush(self, flush: object) -> list[Batch]:
         """Send open batches without waiting for their linger time, until `end_flush`; returns what is not done yet."""
         with self._lock:
-            self._flushing += 1
+            self._flushes.add(flush)
             self._wake()
-            return [batch for batch in self._incomplete if batch.count]
+            incomplete = list(self._incomplete)
+        return [batch for batch in incomplete if batch.count]
 
-    def end_flush(self) -> None:
+    def end_flush(self, flush: object) -> None:
+        """Take back `start_flush`, whether that has come through or not."""
         with self._lock:
-            self._flushing -= 1
+            self._flushes.discard(flush)
 
     def counts(self) -> Counts:
         """What became of every record so far."""
@@ -255,29 +243,8 @@ class Accumulator:
 
         `room` is how many bytes the next request may have, by the node id of the brokers that can take one.
         """
-        taken: dict[int, list[Batch]] = {}
-        expired: list[Batch] = []
-        due = NEVER
-        leaderless = False
         with self._lock:
-            hurry = self._flushing > 0 or self._closed is not None or bool(self._room_waiters)
-            for queue in list(self._active):
-                expired += self._take_expired(queue, now)
-                if not queue.ready and queue.open is CLOSED:
-                    if not queue.in_flight:
-                        del self._active[queue]
-                    continue
-                batch = queue.head()
-                node = leader_of(queue.topic, queue.index)
-                ready_at = queue.ready_at(node, hurry)
-                if ready_at <= now and node in room and (node not in taken or batch.size <= room[node]):
-                    room[node] -= batch.size
-                    taken.setdefault(node, []).append(self._take(queue, node))
-                else:
-                    leaderless = leaderless or node is None
-                    due = min(due, batch.expires, ready_at if ready_at > now else NEVER)
-            self._wake_at = NEVER if taken else due
-            return Drained(taken, expired, leaderless, due, not any(batch.count for batch in self._incomplete))
+            return self._drain(now, room, leader_of)
 
     def nodes(self, leader_of: Callable[[str, int], int | None]) -> set[int]:
         """The brokers that something is queued for."""
@@ -331,13 +298,7 @@ class Accumulator:
     def fail_all(self, error: KafkaError) -> None:
         """Give up everything that is queued; nothing may be in flight any more."""
         with self._lock:
-            signals = []
-            for queue in list(self._active):
-                if queue.open is not CLOSED:
-                    self._roll(queue)
-                while queue.ready:
-                    signals += self._finish(queue.ready.popleft(), error, None, -1)
-            self._active.clear()
+            signals = self._finish_all(error)
         for signal in signals:
             signal.set()
 
@@ -348,6 +309,40 @@ class Accumulator:
             raise self._closed
         if self._entered:
             raise ConcurrentUseError("send() within send(): a signal handler or finalizer that sends came at a bad moment")
+
+    def _accept(
+        self,
+        topic: str,
+        value: bytes | None,
+        key: bytes | None,
+        partition: int | None,
+        timestamp: int | None,
+        headers: Iterable[Header] | None,
+        on_delivery: DeliveryCallback | None,
+    ) -> Any:
+        self._refuse()
+        try:
+            self._entered = True
+            queues = self._known.get(topic)
+            if queues is None:
+                return None
+            key, value, pairs, size = one_record(key, value, headers)
+            batch = self._batch_for(topic, queues, key, partition, size)
+            if batch is None:
+                return None
+            if timestamp is not None:
+                check_timestamp(timestamp)
+                batch.stamp(timestamp)
+            elif self._wall() >= batch.tick:
+                batch.restamp(self._wall())
+            handle = self._delivery()
+            handle.batch, handle.index = batch, batch.count
+            if on_delivery is not None or batch.callbacks is not None:
+                batch.call_back(on_delivery)
+            batch.put((value,), None if key is None else (key,), None if pairs is None else (pairs,), size)
+            return handle
+        finally:
+            self._entered = False
 
     def _batch_for(self, topic: str, queues: TopicQueue, key: bytes | None, partition: int | None, size: int) -> Batch | None:
         """The open batch for a record, with room for it; None if there is no room."""
@@ -413,6 +408,30 @@ class Accumulator:
         self.signal.set()
         self._wake_at = -NEVER
 
+    def _drain(self, now: float, room: dict[int, int], leader_of: Callable[[str, int], int | None]) -> Drained:
+        taken: dict[int, list[Batch]] = {}
+        expired: list[Batch] = []
+        due = NEVER
+        leaderless = False
+        hurry = bool(self._flushes) or self._closed is not None or bool(self._room_waiters)
+        for queue in list(self._active):
+            expired += self._take_expired(queue, now)
+            if not queue.ready and queue.open is CLOSED:
+                if not queue.in_flight:
+                    del self._active[queue]
+                continue
+            batch = queue.head()
+            node = leader_of(queue.topic, queue.index)
+            ready_at = queue.ready_at(node, hurry)
+            if ready_at <= now and node in room and (node not in taken or batch.size <= room[node]):
+                room[node] -= batch.size
+                taken.setdefault(node, []).append(self._take(queue, node))
+            else:
+                leaderless = leaderless or node is None
+                due = min(due, batch.expires, ready_at if ready_at > now else NEVER)
+        self._wake_at = NEVER if taken else due
+        return Drained(taken, expired, leaderless, due, not any(batch.count for batch in self._incomplete))
+
     def _take_expired(self, queue: PartitionQueue, now: float) -> list[Batch]:
         if queue.open.expires <= now and queue.open is not CLOSED:
             self._roll(queue)
@@ -465,6 +484,16 @@ class Accumulator:
                 signals.append(self.callback_signal)
             parent = done.parent
             done = parent if parent is not None and all(child.done for _, child in parent.children or ()) else None
+        return signals
+
+    def _finish_all(self, error: KafkaError) -> list[Signal]:
+        signals = []
+        for queue in list(self._active):
+            if queue.open is not CLOSED:
+                self._roll(queue)
+            while queue.ready:
+                signals += self._finish(queue.ready.popleft(), error, None, -1)
+        self._active.clear()
         return signals
 
     def _take_room_waiters(self) -> list[Signal]:

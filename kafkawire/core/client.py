@@ -242,9 +242,12 @@ class Client:
     def release(self, purpose: Purpose) -> None:
         """Close the links of a purpose that is over."""
         with self._lock:
-            slots = [self._slots.pop(key) for key in list(self._slots) if key[1] is purpose]
+            slots = self._take_slots(purpose)
         for slot in slots:
             slot.close()
+
+    def _take_slots(self, purpose: Purpose) -> list[Slot]:
+        return [self._slots.pop(key) for key in list(self._slots) if key[1] is purpose]
 
     # ---- metadata
 

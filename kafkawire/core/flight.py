@@ -15,9 +15,16 @@ class Ending:
 
     def __init__(self, net: Net) -> None:
         self.reached = False
+        self._begun = False
         self._net = net
         self._lock = net.lock()
         self._waiting: dict[Signal, None] = {}
+
+    def begin(self) -> bool:
+        """For the flow itself, as the first thing: False if it has been begun, by a call that was interrupted in `spawn`."""
+        with self._lock:
+            first, self._begun = not self._begun, True
+            return first
 
     def reach(self) -> None:
         """For the flow itself, as the last thing that it does."""

@@ -20,7 +20,7 @@ from kafkawire.core.idempotence import Idempotence
 from kafkawire.core.sender import Sender
 from kafkawire.errors import ClosedError, ErrorCode, KafkaError, MessageTooLargeError, TimedOut
 from kafkawire.message import Header
-from kafkawire.net.base import NEVER
+from kafkawire.net.base import NEVER, Signal
 
 __all__ = ["ProducerCore", "wait_done"]
 
@@ -36,14 +36,18 @@ async def wait_done(accumulator: Accumulator, batch: Batch, deadline: float) -> 
     """Wait until a batch is written or given up; False if the deadline came first."""
     signal = accumulator.net.signal()
     try:
-        while True:
-            signal.clear()
-            if accumulator.watch(batch, signal):
-                return True
-            if not await accumulator.net.wait(signal, deadline):
-                return batch.done
+        return await _watch(accumulator, batch, signal, deadline)
     finally:
         accumulator.forget(signal, batch)
+
+
+async def _watch(accumulator: Accumulator, batch: Batch, signal: Signal, deadline: float) -> bool:
+    while True:
+        signal.clear()
+        if accumulator.watch(batch, signal):
+            return True
+        if not await accumulator.net.wait(signal, deadline):
+            return batch.done
 
 
 class ProducerCore:
@@ -173,22 +177,27 @@ class ProducerCore:
         if self.accumulator.knows(topic):
             return
         found = await self._client.topic(topic, deadline, create=True)
+        self._start()  # first: an interrupt must not leave a topic that is known and a sender that does not run
         self.accumulator.add_topic(topic, len(found.partitions), random.randrange(1 << 30))
-        self._start()
 
     async def _room(self, topic: str, freed: int, deadline: float) -> None:
         signal = self._net.signal()
         try:
-            while not self.accumulator.wait_for_room(signal, freed):
-                if not await self._net.wait(signal, deadline):
-                    counts = self.accumulator.counts()
-                    raise TimedOut(
-                        f"send to {topic!r}: no room in the buffer within max_block_ms; {counts.queued} records are queued in "
-                        f"buffer_memory={self._options['buffer_memory']} bytes"
-                    )
-                signal.clear()
+            found = await self._wait_for_room(signal, freed, deadline)
         finally:
             self.accumulator.forget(signal)
+        if not found:
+            raise TimedOut(
+                f"send to {topic!r}: no room in the buffer within max_block_ms; {self.counts().queued} records are queued in "
+                f"buffer_memory={self._options['buffer_memory']} bytes"
+            )
+
+    async def _wait_for_room(self, signal: Signal, freed: int, deadline: float) -> bool:
+        while not self.accumulator.wait_for_room(signal, freed):
+            if not await self._net.wait(signal, deadline):
+                return False
+            signal.clear()
+        return True
 
     def counts(self) -> Counts:
         """What became of every record so far."""
@@ -198,14 +207,17 @@ class ProducerCore:
 
     async def flush(self, deadline: float) -> None:
         """Wait until everything accepted so far is written or given up. Raises TimedOut with what is left."""
-        batches = self.accumulator.start_flush()
+        flush = object()
         try:
-            for batch in batches:
-                if not await wait_done(self.accumulator, batch, deadline):
-                    counts = self.accumulator.counts()
-                    raise TimedOut(f"flush: {counts.queued} of {counts.accepted} records are not acknowledged yet")
+            await self._all_done(self.accumulator.start_flush(flush), deadline)
         finally:
-            self.accumulator.end_flush()
+            self.accumulator.end_flush(flush)
+
+    async def _all_done(self, batches: list[Batch], deadline: float) -> None:
+        for batch in batches:
+            if not await wait_done(self.accumulator, batch, deadline):
+                counts = self.accumulator.counts()
+                raise TimedOut(f"flush: {counts.queued} of {counts.accepted} records are not acknowledged yet")
 
     async def close(self, deadline: float) -> None:
         """Send what is queued until the deadline, fail the rest with ClosedError, end the sender."""
@@ -233,17 +245,11 @@ class ProducerCore:
                 self._callbacks = self._net.spawn(self._run_callbacks(), name="kafkawire-callbacks")
 
     async def _run(self) -> None:
+        if not self._sender_end.begin():
+            return
         error: KafkaError = ClosedError("the producer was closed before this record was acknowledged")
-        signal = self.accumulator.signal
         try:
-            finished = False
-            while not finished:
-                signal.clear()
-                due, finished = self._sender.step()
-                if self._sender.abandon:
-                    break
-                if not finished:
-                    await self._net.wait(signal, due)
+            await self._send_all()
         except KafkaError as failure:
             log.warning("the producer cannot go on: %s", failure)
             error = failure
@@ -258,21 +264,37 @@ class ProducerCore:
             self.accumulator.fail_all(error)
             self._sender_end.reach()
 
+    async def _send_all(self) -> None:
+        signal = self.accumulator.signal
+        finished = False
+        while not finished:
+            signal.clear()
+            due, finished = self._sender.step()
+            if self._sender.abandon:
+                break
+            if not finished:
+                await self._net.wait(signal, due)
+
     async def _run_callbacks(self) -> None:
         """Callbacks run here, in order, away from the sender; one that raises is logged and stops no other (trap 142)."""
-        accumulator = self.accumulator
+        if not self._callbacks_end.begin():
+            return
         _calling_back.set(self)
         try:
-            while True:
-                accumulator.callback_signal.clear()
-                over = self._closing and (self._task is None or self._sender_end.reached)
-                while accumulator.finished_callbacks:
-                    _call_back(accumulator.finished_callbacks.popleft())
-                if over:
-                    return
-                await self._net.wait(accumulator.callback_signal, NEVER)
+            await self._call_all_back()
         finally:
             self._callbacks_end.reach()
+
+    async def _call_all_back(self) -> None:
+        accumulator = self.accumulator
+        over = False
+        while not over:
+            accumulator.callback_signal.clear()
+            over = self._closing and (self._task is None or self._sender_end.reached)
+            while accumulator.finished_callbacks:
+                _call_back(accumulator.finished_callbacks.popleft())
+            if not over:
+                await self._net.wait(accumulator.callback_signal, NEVER)
 
 
 def _call_back(batch: Batch) -> None:

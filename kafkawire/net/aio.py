@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 from kafkawire.errors import ClosedError, ConnectionLost, ForkedError, KafkaError
 from kafkawire.net.base import NEVER
 from kafkawire.net.dial import Address, AttemptFailed, connect_in_turn, open_socket, reason_of, refuse_self_connect
+from kafkawire.net.mutex import Mutex
 from kafkawire.protocol.frames import ClientPeer
 
 if TYPE_CHECKING:
@@ -161,7 +162,11 @@ class Link(asyncio.BufferedProtocol):
         if self.error is not None or self._transport is None:
             pending.complete(None, self.error)
             return
-        self._transport.writelines(self._peer.request(frame, None if pending.signal is None else pending))
+        parts = self._peer.request(frame, None if pending.signal is None else pending)
+        # Since Python 3.12, writelines is not what it was, up to 3.13.5 after a failed write (CPython gh-136234: it watches a
+        # descriptor that may be the next connection's by now), and with an empty part (gh-155888: it writes that for ever).
+        if not self._transport.is_closing():
+            self._transport.writelines([part for part in parts if part])
 
     def _fail(self, error: Exception) -> None:
         if self.error is not None:
@@ -213,7 +218,7 @@ class Net:
 
     wall_clock = staticmethod(time.time)
     # Flows and callers share the loop's thread, but signals come from other threads too, with the state behind them.
-    lock = staticmethod(threading.RLock)
+    lock = staticmethod(Mutex)
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self.loop = loop if loop is not None else asyncio.get_running_loop()

@@ -9,6 +9,9 @@ Ctrl-C may raise in the main thread at any call, loop or function entry, also wh
 step on what is shared can be run again: a system call's result is stored by the same C call (`list.extend(map(...))`), and a
 step ends with plain stores and one last call. Python's TLS objects do not allow that: an interrupt inside TLS takes the link
 down rather than leave a gap in its stream.
+
+A loop that ends with an `if` is in another function than the `try` or `with` around it, here and in the core: since Python
+3.12 an interrupt between two rounds would pass by the `finally` (CPython gh-130279).
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kafkawire.errors import ClosedError, ForkedError
 from kafkawire.net.base import NEVER
 from kafkawire.net.dial import Address, AttemptFailed, connect_in_turn, open_socket
+from kafkawire.net.mutex import Mutex
 from kafkawire.net.sockets import IDLE, LEADING, WAITING, Link, Pending, Signal
 
 if TYPE_CHECKING:
@@ -85,10 +89,10 @@ class Net:
 
     now = staticmethod(time.monotonic)
     wall_clock = staticmethod(time.time)
-    lock = staticmethod(threading.RLock)
+    lock = staticmethod(Mutex)
 
     def __init__(self) -> None:
-        self.mutex = threading.Lock()
+        self.mutex = Mutex()
         """Guards who waits, who leads, and the outcome of pendings. Taken last: never held while taking a link's lock."""
         self.polling = False
         """Whether the leader is in its poll, so that only a byte in the socket pair reaches it."""
@@ -171,21 +175,7 @@ class Net:
         if signal.flag:
             return True
         try:
-            while True:
-                with self.mutex:
-                    if signal.flag:
-                        return True
-                    if self._error is not None:
-                        raise self._error
-                    gate = self._enter(signal)
-                if gate is None:
-                    self._lead(signal, deadline)
-                elif deadline > (now := time.monotonic()):
-                    gate.acquire(True, min(deadline - now, threading.TIMEOUT_MAX))
-                if signal.flag or time.monotonic() >= deadline:
-                    return bool(signal.flag)
-                if gate is None:
-                    self._leave(signal)
+            return self._wait(signal, deadline)
         finally:
             interrupt: BaseException | None = None
             for _ in _ATTEMPTS:
@@ -206,8 +196,7 @@ class Net:
             if self._error is None:
                 self._error = ClosedError("the network driver is closed: make a new client")
             for signal in self._waiting:
-                if signal.state == WAITING:
-                    signal.open_gate()
+                signal.open_gate()
             if self.polling:
                 self.interrupt_poll()
             alone = self._leader is None
@@ -230,7 +219,7 @@ class Net:
         """One more reply will come for this signal, so its owner may lead."""
         with self.mutex:
             signal.replies += 1
-            if signal.state == WAITING and self._leader is None:
+            if self._leader is None:
                 signal.open_gate()
 
     def attend(self, link: Link) -> None:
@@ -250,7 +239,7 @@ class Net:
     def abandon(self) -> None:
         """In a forked child: drop what belongs to the parent, without writing and without the locks it may have held."""
         error = ForkedError("this client was made before fork(), in the parent process: make a new one in the child")
-        self.mutex = threading.Lock()
+        self.mutex = Mutex()
         self._error = error
         self._leader = None
         self.polling = False
@@ -266,6 +255,24 @@ class Net:
         self._bell.close()
 
     # ---- waiting and leading
+
+    def _wait(self, signal: Any, deadline: float) -> bool:
+        """Lead, or sleep at the gate, until the signal is set or the deadline has come. The caller makes it leave."""
+        while True:
+            with self.mutex:
+                if signal.flag:
+                    return True
+                if self._error is not None:
+                    raise self._error
+                gate = self._enter(signal)
+            if gate is None:
+                self._lead(signal, deadline)
+            elif deadline > (now := time.monotonic()):
+                gate.acquire(True, min(deadline - now, threading.TIMEOUT_MAX))
+            if signal.flag or time.monotonic() >= deadline:
+                return bool(signal.flag)
+            if gate is None:
+                self._leave(signal)
 
     def _may_lead(self, signal: Signal) -> bool:
         return signal.replies > 0 or bool(self._unsent)

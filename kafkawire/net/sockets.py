@@ -10,15 +10,17 @@ import errno
 import os
 import selectors
 import socket
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafkawire.errors import ConnectionLost, ForkedError, KafkaError
 from kafkawire.net.dial import Address, AttemptFailed, reason_of, refuse_self_connect
+from kafkawire.net.mutex import Exclusive
 from kafkawire.protocol.frames import ClientPeer
 
 if TYPE_CHECKING:
+    import threading
+
     from kafkawire.net.blocking import Net
     from kafkawire.net.tls import TlsStream
     from kafkawire.protocol.frames import RequestFrame
@@ -63,15 +65,14 @@ class Signal:
 
     def raise_flag(self) -> None:
         """`set` for a holder of the mutex. The flag comes last: were it raised, an interrupted `set` would not be repeated."""
-        if self.state == WAITING:
-            self.open_gate()
-        elif self.state == LEADING and self.net.polling:
+        self.open_gate()
+        if self.state == LEADING and self.net.polling:
             self.net.interrupt_poll()
         self.flag = True
 
     def open_gate(self) -> None:
-        """Let the waiting owner go; for a holder of the mutex."""
-        if self.gate is not None:
+        """Let the owner go if it waits; for a holder of the mutex."""
+        if self.state == WAITING and self.gate is not None:
             self.state = IDLE
             self.gate.release()
 
@@ -157,7 +158,7 @@ class Link:
         self._host = host
         self._opened = opened
         self._tls = tls
-        self._lock = threading.Lock()
+        self._lock = Exclusive()
         self._peer = ClientPeer()
         self._outbox = _Outbox()
         self._write_error: OSError | None = None
@@ -298,7 +299,7 @@ class Link:
 
     def abandon(self, error: Exception) -> None:
         """Drop the socket without a word: it belongs to the parent process. The lock may have been held there."""
-        self._lock = threading.Lock()
+        self._lock = Exclusive()
         self.error = error
         self.sock.close()
 
@@ -365,11 +366,14 @@ class Link:
     def _receive_tls(self, tls: TlsStream) -> None:
         with self._lock:
             self._feed(tls)
-            while count := tls.read_into(self._peer.get_buffer()):
-                self._replies.extend(self._peer.received(count))
+            self._unseal(tls)
             answer = tls.sealed()
             if answer:
                 self._outbox.parts.append(answer)
+
+    def _unseal(self, tls: TlsStream) -> None:
+        while count := tls.read_into(self._peer.get_buffer()):
+            self._replies.extend(self._peer.received(count))
 
     def _explain(self, error: Exception) -> Exception:
         """The error that the pendings complete with."""

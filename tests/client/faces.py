@@ -94,7 +94,7 @@ class Proxy:
             while (record := self.on.run(_next, records, end)) is not end:
                 yield record
         finally:
-            self.on.run(records.aclose)
+            self.on.run(_end, records)
 
 
 class ConnectionProxy(Proxy):
@@ -132,6 +132,10 @@ class Handle:
 
 async def _next(records: Any, end: object) -> Any:
     return await anext(records, end)
+
+
+async def _end(records: Any) -> None:
+    await records.aclose()  # not a coroutine, which `run` would know
 
 
 async def _within(target: Any, timeout: float | None) -> Any:

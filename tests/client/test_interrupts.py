@@ -82,6 +82,33 @@ def test_interrupts_while_sending(kafka, how):
         assert all(m.timestamp == int(m.key) for m in kafka.messages("many") if m.key)
 
 
+@pytest.mark.parametrize("started", [True, False])
+def test_interrupts_while_the_threads_of_a_producer_start(kafka, monkeypatch, started):
+    """Whether they had started or not, the next send() sees to it that there is one of each."""
+
+    def interrupted_spawn(coro, done=None, name="kafkawire"):
+        if name not in missing:
+            return spawn(coro, done, name)
+        missing.remove(name)
+        if started:
+            spawn(coro, done, name)
+        else:
+            coro.close()
+        raise KeyboardInterrupt
+
+    missing = {"kafkawire-sender", "kafkawire-callbacks"}
+    called: list[Any] = []
+    with kafkawire.Connection(kafka.bootstrap) as connection, kafkawire.Producer(connection=connection) as p:
+        spawn = connection.net.spawn
+        monkeypatch.setattr(connection.net, "spawn", interrupted_spawn)
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                p.send("one", b"v", on_delivery=lambda metadata, _: called.append(metadata))
+        written = p.send("one", b"v", on_delivery=lambda metadata, _: called.append(metadata)).result(timeout=SOON)
+    assert not missing
+    assert called == [written]
+
+
 class SendingStorm(Storm):
     """A signal handler that sends a record itself, as one does that logs to Kafka."""
 
@@ -114,6 +141,14 @@ def test_a_signal_handler_that_sends_in_the_midst_of_send(kafka):
     assert len({m.value for m in kafka.messages("many")}) == total
 
 
+def read_on(consumer, found):
+    # Not in the loop of the test: see `kafkawire.net.blocking` on loops within `try`.
+    for message in consumer:
+        found += (message.offset,)
+        if len(found) % ROUND == 0:
+            break
+
+
 @pytest.mark.parametrize("how", ["poll", "poll_arrow", "iterate"])
 def test_interrupts_while_reading(kafka, how):
     for at in range(0, ROUND, 500):
@@ -130,10 +165,7 @@ def test_interrupts_while_reading(kafka, how):
                 try:
                     storm.armed = True
                     if how == "iterate":
-                        for message in c:
-                            found += (message.offset,)
-                            if len(found) % ROUND == 0:
-                                break
+                        read_on(c, found)
                     elif how == "poll":
                         chunk = c.poll(timeout=SOON, max_records=7)
                         storm.armed = False

@@ -71,9 +71,9 @@ def test_a_batch_waits_for_its_time_or_for_a_flush():
     made.append("t", b"v")
     assert taken(made, now=0.9) == []
     assert made.drain(0.9, {1: 10**9}, lambda *_: 1).due == pytest.approx(1.0)
-    made.start_flush()
+    made.start_flush(made)
     assert len(taken(made, now=0.9)) == 1
-    made.end_flush()
+    made.end_flush(made)
     assert made.drain(2.0, {1: 10**9}, lambda *_: 1).due == NEVER
 
 

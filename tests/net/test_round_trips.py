@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import selectors
 
 import pytest
 
 from kafkawire.errors import ClosedError, ConnectionLost, NotKafkaError, RequestTimedOut
-from kafkawire.net import blocking
+from kafkawire.net import aio, blocking
 from kafkawire.net.base import call, join
+from kafkawire.protocol.frames import RequestFrame
 from tests.net.drivers import SOON, both_drivers, connect, run_blocking
 from tests.net.server import CUT, ECHO, HANG_UP, SILENT, SLOWLY, STALL, Server, big, echo, frame, payload
 
@@ -238,6 +240,31 @@ def test_closing_the_net_ends_waiting_flows_and_links(run):
 
     with Server() as server:
         run(flow)
+
+
+class CountingSelector(selectors.DefaultSelector):
+    polls = 0
+
+    def select(self, timeout=None):
+        self.polls += 1
+        return super().select(timeout)
+
+
+def test_an_empty_part_does_not_keep_the_loop_busy():
+    async def main():
+        net = aio.Net()
+        link = await connect(net, server)
+        request = RequestFrame(ECHO, 0, [b"hello", b""], 5)
+        assert payload(await call(net, link, request, net.now() + SOON)) == b"hello"
+        before = selector.polls
+        await net.wait(net.signal(), net.now() + 0.05)
+        after = selector.polls
+        await net.close()
+        return after - before
+
+    selector = CountingSelector()
+    with Server() as server, asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(selector)) as runner:
+        assert runner.run(main()) < 10
 
 
 def test_the_blocking_driver_works_inside_a_running_loop():
