@@ -60,10 +60,10 @@ def _read_v2(span: Span, data: bytes, fields: list[int]) -> bool:  # noqa: C901,
     zigzag, low_bits, high_bits = ZIGZAG, LOW_BITS, HIGH_BITS
     has_headers = False
     for _ in range(batch.count):
-        if (low := low_bits[data[at]]) is not None and (high := high_bits[data[at + 1]]) is not None:
+        if (low := low_bits[byte := data[at]]) is not None and (high := high_bits[data[at + 1]]) is not None:
             end = at + 2 + low + high
             at += 3  # with the attributes, which are unused
-        elif (number := zigzag[data[at]]) is not None:
+        elif (number := zigzag[byte]) is not None:
             end = at + 1 + number
             at += 2
         else:
@@ -76,19 +76,19 @@ def _read_v2(span: Span, data: bytes, fields: list[int]) -> bool:  # noqa: C901,
         else:
             delta, at = read_varint(data, at, INT64_BYTES)
             timestamp = base_timestamp + delta
-        if (low := low_bits[data[at]]) is not None and (high := high_bits[data[at + 1]]) is not None:
+        if (low := low_bits[byte := data[at]]) is not None and (high := high_bits[data[at + 1]]) is not None:
             offset = base_offset + low + high
             at += 2
-        elif (number := zigzag[data[at]]) is not None:
+        elif (number := zigzag[byte]) is not None:
             offset = base_offset + number
             at += 1
         else:
             delta, at = read_varint(data, at)
             offset = base_offset + delta
-        if data[at] == _NULL:
+        if (byte := data[at]) == _NULL:
             at += 1
             key, key_end = at, -1
-        elif (number := zigzag[data[at]]) is not None and number >= 0:
+        elif (number := zigzag[byte]) is not None and number >= 0:
             key = at + 1
             at = key_end = key + number
         else:
@@ -96,10 +96,10 @@ def _read_v2(span: Span, data: bytes, fields: list[int]) -> bool:  # noqa: C901,
             if size < 0:
                 raise _corrupt(batch, offset)
             at = key_end = key + size
-        if (low := low_bits[data[at]]) is not None and (high := high_bits[data[at + 1]]) is not None:
+        if (low := low_bits[byte := data[at]]) is not None and (high := high_bits[data[at + 1]]) is not None:
             value = at + 2
             at = value_end = value + low + high
-        elif (number := zigzag[data[at]]) is not None and number >= 0:
+        elif (number := zigzag[byte]) is not None and number >= 0:
             value = at + 1
             at = value_end = value + number
         else:
