@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kafkawire.config import ProducerOptions
-from kafkawire.core.append import release_if_held, short_append
+from kafkawire.core.append import short_append
 from kafkawire.core.batch import NO_SEQUENCE, Batch, DeliveryCallback
 from kafkawire.core.columns import Columns, check_timestamp, one_record
 from kafkawire.core.partitioners import key_partitioner
@@ -117,15 +117,30 @@ class Accumulator:
         An interrupt leaves the record accepted or not, nothing between: everything is made first, and then stored without
         a call in between. Raises ConcurrentUseError where something that interrupts a call makes another.
         """
-        lock = self._lock
-        try:
-            lock.acquire()
-            handle = self._accept(topic, value, key, partition, timestamp, headers, on_delivery)
-            lock.release()
-        except BaseException:
-            release_if_held(lock)
-            raise
-        return handle
+        with self._lock:
+            self._refuse()
+            try:
+                self._entered = True
+                queues = self._known.get(topic)
+                if queues is None:
+                    return None
+                key, value, pairs, size = one_record(key, value, headers)
+                batch = self._batch_for(topic, queues, key, partition, size)
+                if batch is None:
+                    return None
+                if timestamp is not None:
+                    check_timestamp(timestamp)
+                    batch.stamp(timestamp)
+                elif self._wall() >= batch.tick:
+                    batch.restamp(self._wall())
+                handle = self._delivery()
+                handle.batch, handle.index = batch, batch.count
+                if on_delivery is not None or batch.callbacks is not None:
+                    batch.call_back(on_delivery)
+                batch.put((value,), None if key is None else (key,), None if pairs is None else (pairs,), size)
+                return handle
+            finally:
+                self._entered = False
 
     def append_columns(self, topic: str, columns: Columns, start: int, partition: int | None) -> Run | None:
         """Accept as many rows from `start` on as fit into one batch; None as in `append`.
@@ -309,40 +324,6 @@ class Accumulator:
             raise self._closed
         if self._entered:
             raise ConcurrentUseError("send() within send(): a signal handler or finalizer that sends came at a bad moment")
-
-    def _accept(
-        self,
-        topic: str,
-        value: bytes | None,
-        key: bytes | None,
-        partition: int | None,
-        timestamp: int | None,
-        headers: Iterable[Header] | None,
-        on_delivery: DeliveryCallback | None,
-    ) -> Any:
-        self._refuse()
-        try:
-            self._entered = True
-            queues = self._known.get(topic)
-            if queues is None:
-                return None
-            key, value, pairs, size = one_record(key, value, headers)
-            batch = self._batch_for(topic, queues, key, partition, size)
-            if batch is None:
-                return None
-            if timestamp is not None:
-                check_timestamp(timestamp)
-                batch.stamp(timestamp)
-            elif self._wall() >= batch.tick:
-                batch.restamp(self._wall())
-            handle = self._delivery()
-            handle.batch, handle.index = batch, batch.count
-            if on_delivery is not None or batch.callbacks is not None:
-                batch.call_back(on_delivery)
-            batch.put((value,), None if key is None else (key,), None if pairs is None else (pairs,), size)
-            return handle
-        finally:
-            self._entered = False
 
     def _batch_for(self, topic: str, queues: TopicQueue, key: bytes | None, partition: int | None, size: int) -> Batch | None:
         """The open batch for a record, with room for it; None if there is no room."""

@@ -13,7 +13,7 @@ from kafkawire.core.columns import RECORD_BYTES
 from kafkawire.core.queues import PartitionQueue
 from kafkawire.net.base import Lock
 
-__all__ = ["Append", "release_if_held", "short_append"]
+__all__ = ["Append", "short_append"]
 
 Append = Callable[[str, Any, Any], Any]
 """(topic, value, key) -> the handle of the record, or None if it was not accepted."""
@@ -61,14 +61,14 @@ def short_append(
             batch.values.append(value)
             release()
         except BaseException:
-            release_if_held(lock)
+            _release_if_held(lock)
             raise
         return handle
 
     return append
 
 
-def release_if_held(lock: Lock) -> None:
+def _release_if_held(lock: Lock) -> None:
     """The way out of what was interrupted somewhere between the calls of `acquire` and `release`, or in one of them."""
     try:
         lock.release()

@@ -13,7 +13,7 @@ from tests.scenarios.adapters.steps import (
     LINGER_MS,
     RECONNECT_MS,
     TIMEOUT,
-    Members,
+    GroupSteps,
     Refused,
     encoded,
     records_of,
@@ -31,11 +31,11 @@ RANGE, ROUND_ROBIN = "range", "roundrobin"
 CONSUMER = {"enable_auto_commit": False, "fetch_max_wait_ms": FETCH_WAIT_MS, "retry_backoff_ms": BACKOFF_MS}
 
 
-class ClientSteps:
+class ClientSteps(GroupSteps):
     def __init__(self, bootstrap: str, assignors: dict[str, type], **common: Any) -> None:
+        super().__init__()
         self._common = {"bootstrap_servers": bootstrap, "reconnect_backoff_max_ms": RECONNECT_MS, **common}
         self._assignors = assignors
-        self._members = Members()
 
     def produce(
         self,
@@ -124,19 +124,7 @@ class ClientSteps:
             "heartbeat_interval_ms": 300,
             **({"group_instance_id": instance} if instance else {}),
         }
-        self._members.join(member, lambda: Member({**self._common, **CONSUMER, **settings}, topics))
-
-    def settle(self, **step: Any) -> Any:
-        return self._members.settle(**step)
-
-    def received(self, **step: Any) -> Any:
-        return self._members.received(**step)
-
-    def commit_position(self, member: str) -> None:
-        self._members.commit_position(member)
-
-    def leave(self, member: str) -> None:
-        self._members.leave(member)
+        self.add_member(member, lambda: Member({**self._common, **CONSUMER, **settings}, topics))
 
 
 class Member:

@@ -17,7 +17,17 @@ from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssigno
 from aiokafka.errors import KafkaError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 
-from tests.scenarios.adapters.steps import BACKOFF_MS, LINGER_MS, TIMEOUT, Members, Refused, encoded, plain, records_of, serve
+from tests.scenarios.adapters.steps import (
+    BACKOFF_MS,
+    LINGER_MS,
+    TIMEOUT,
+    GroupSteps,
+    Refused,
+    encoded,
+    plain,
+    records_of,
+    serve,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine
@@ -46,11 +56,11 @@ def on_loop(function: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., 
     return step
 
 
-class Steps:
+class Steps(GroupSteps):
     def __init__(self, bootstrap: str) -> None:
+        super().__init__()
         self._common = {"bootstrap_servers": bootstrap, "retry_backoff_ms": BACKOFF_MS}
         self.loop = Loop()
-        self._members = Members()
 
     @asynccontextmanager
     async def _admin(self) -> AsyncIterator[AIOKafkaAdminClient]:
@@ -145,19 +155,7 @@ class Steps:
             "heartbeat_interval_ms": 300,
             "group_instance_id": instance,
         }
-        self._members.join(member, lambda: Member(self.loop, {**self._common, **settings}, topics))
-
-    def settle(self, **step: Any) -> Any:
-        return self._members.settle(**step)
-
-    def received(self, **step: Any) -> Any:
-        return self._members.received(**step)
-
-    def commit_position(self, member: str) -> None:
-        self._members.commit_position(member)
-
-    def leave(self, member: str) -> None:
-        self._members.leave(member)
+        self.add_member(member, lambda: Member(self.loop, {**self._common, **settings}, topics))
 
     @on_loop
     async def list_groups(self, prefix: str) -> Any:

@@ -7,7 +7,7 @@ import time
 from importlib import import_module
 from typing import Any
 
-from tests.scenarios.adapters.steps import FETCH_WAIT_MS, LINGER_MS, RECONNECT_MS, TIMEOUT, Members, Refused, serve, text
+from tests.scenarios.adapters.steps import FETCH_WAIT_MS, LINGER_MS, RECONNECT_MS, TIMEOUT, GroupSteps, Refused, serve, text
 
 # Its annotations are behind what it takes.
 ck: Any = import_module("confluent_kafka")
@@ -16,12 +16,12 @@ ca: Any = import_module("confluent_kafka.admin")
 EARLIEST, LATEST = ck.OFFSET_BEGINNING, ck.OFFSET_END
 
 
-class Steps:
+class Steps(GroupSteps):
     def __init__(self, bootstrap: str) -> None:
+        super().__init__()
         self._common = {"bootstrap.servers": bootstrap, "log_level": 0, "topic.metadata.propagation.max.ms": 0}
         self._common |= {"reconnect.backoff.max.ms": RECONNECT_MS, "topic.metadata.refresh.interval.ms": 300}
         self._admin = ca.AdminClient(self._common)
-        self._members = Members()
 
     # Producing and consuming
 
@@ -112,19 +112,7 @@ class Steps:
             "fetch.wait.max.ms": FETCH_WAIT_MS,
             **({"group.instance.id": instance} if instance else {}),
         }
-        self._members.join(member, lambda: Member({**self._common, **settings}, topics))
-
-    def settle(self, **step: Any) -> Any:
-        return self._members.settle(**step)
-
-    def received(self, **step: Any) -> Any:
-        return self._members.received(**step)
-
-    def commit_position(self, member: str) -> None:
-        self._members.commit_position(member)
-
-    def leave(self, member: str) -> None:
-        self._members.leave(member)
+        self.add_member(member, lambda: Member({**self._common, **settings}, topics))
 
     def list_groups(self, prefix: str) -> list[Any]:
         found = self._admin.list_consumer_groups(request_timeout=TIMEOUT).result(TIMEOUT)

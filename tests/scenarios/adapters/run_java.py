@@ -7,7 +7,7 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from tests.scenarios.adapters.steps import FETCH_WAIT_MS, LINGER_MS, RECONNECT_MS, TIMEOUT, Members, Refused, serve
+from tests.scenarios.adapters.steps import FETCH_WAIT_MS, LINGER_MS, RECONNECT_MS, TIMEOUT, GroupSteps, Refused, serve
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +21,9 @@ STRINGS = "org.apache.kafka.common.serialization.String"
 JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
-class Steps:
+class Steps(GroupSteps):
     def __init__(self, class_path: str, bootstrap: str) -> None:
+        super().__init__()
         port, token = py4j.launch_gateway(classpath=class_path, javaopts=list(JVM), die_on_exit=True, enable_auth=True)
         parameters = py4j.GatewayParameters(port=port, auth_token=token, auto_convert=True)
         self.gateway = py4j.JavaGateway(gateway_parameters=parameters)
@@ -31,7 +32,6 @@ class Steps:
         self.common, self.clients, self._admin_classes = kafka.common, kafka.clients, kafka.clients.admin
         self._bootstrap = bootstrap
         self._admin = self._admin_classes.Admin.create(self._settings())
-        self._members = Members()
 
     def _settings(self, **settings: Any) -> Any:
         made = self.java.util.Properties()
@@ -170,19 +170,7 @@ class Steps:
             "heartbeat_interval_ms": 300,
             **({"group_instance_id": instance} if instance else {}),
         }
-        self._members.join(member, lambda: Member(self, settings, topics))
-
-    def settle(self, **step: Any) -> Any:
-        return self._members.settle(**step)
-
-    def received(self, **step: Any) -> Any:
-        return self._members.received(**step)
-
-    def commit_position(self, member: str) -> None:
-        self._members.commit_position(member)
-
-    def leave(self, member: str) -> None:
-        self._members.leave(member)
+        self.add_member(member, lambda: Member(self, settings, topics))
 
     def list_groups(self, prefix: str) -> list[Any]:
         return sorted(

@@ -20,7 +20,7 @@ __all__ = [
     "LINGER_MS",
     "RECONNECT_MS",
     "TIMEOUT",
-    "Members",
+    "GroupSteps",
     "Refused",
     "encoded",
     "plain",
@@ -108,48 +108,49 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (int, float, str)) else str(value)
 
 
-class Members:
-    """Consumers of a group by name, each polled by a thread of its own until it leaves.
+class GroupSteps:
+    """The steps of a group's members, each polled by a thread of its own until it leaves.
 
     A member has `poll(seconds) -> records`, `assignment() -> [[topic, partition], ...]`, `commit()` and `close()`; only its
     thread calls them.
     """
 
     def __init__(self) -> None:
-        self._threads: dict[str, _Member] = {}
+        self._members: dict[str, _Member] = {}
 
-    def join(self, name: str, make: Callable[[], Any]) -> None:
-        self._threads[name] = _Member(make)
+    def add_member(self, name: str, make: Callable[[], Any]) -> None:
+        """What an adapter makes of the step `join`."""
+        self._members[name] = _Member(make)
 
     def settle(self, members: list[str], partitions: int) -> dict[str, Any]:
         """Each member's partitions, as soon as everyone has some and all are taken once."""
 
         def settled() -> bool:
-            found = [self._threads[name].assigned for name in members]
+            found = [self._members[name].assigned for name in members]
             return all(found) and sum(map(len, found)) == partitions
 
         self._wait(settled, members)
-        return {name: sorted(self._threads[name].assigned) for name in members}
+        return {name: sorted(self._members[name].assigned) for name in members}
 
     def received(self, members: list[str], count: int) -> list[Any]:
         """What the members got together since they joined, once it is `count` records."""
-        self._wait(lambda: sum(len(self._threads[name].records) for name in members) >= count, members)
-        return sorted(record for name in members for record in self._threads[name].records)
+        self._wait(lambda: sum(len(self._members[name].records) for name in members) >= count, members)
+        return sorted(record for name in members for record in self._members[name].records)
 
-    def commit_position(self, name: str) -> None:
+    def commit_position(self, member: str) -> None:
         """Commit what was read, and wait for that."""
-        self._threads[name].commit()
+        self._members[member].commit()
 
-    def leave(self, name: str) -> None:
-        self._threads.pop(name).leave()
+    def leave(self, member: str) -> None:
+        self._members.pop(member).leave()
 
     def _wait(self, done: Callable[[], bool], members: list[str]) -> None:
         deadline = time.monotonic() + TIMEOUT
         while not done():
             for name in members:
-                self._threads[name].check()
+                self._members[name].check()
             if time.monotonic() > deadline:
-                state = {name: (one.assigned, len(one.records)) for name, one in self._threads.items()}
+                state = {name: (one.assigned, len(one.records)) for name, one in self._members.items()}
                 raise TimeoutError(f"members, with partitions and number of records: {state}")
             time.sleep(POLL / 5)
 
