@@ -92,7 +92,8 @@ class Producer(ProducerFace, Closing):
         """Accept a record; returns its handle at once, unless metadata or room must be waited for (max_block_ms).
 
         Key and value are bytes or None, or what the serializers take. `timestamp` is in milliseconds since the epoch, now if
-        None. `headers` are (name, bytes or None) pairs. `on_delivery` is called with (metadata, error) in a thread of its own.
+        None. `headers` are (name, bytes or None) pairs. `on_delivery` is called with (error, metadata), one of
+        them None, in a thread of its own.
 
         Raises UnknownTopicError, BootstrapError, TimedOut, MessageTooLargeError, ConfigurationError (a partition that does
         not exist), TypeError (not bytes) or ClosedError; the record is then not accepted.

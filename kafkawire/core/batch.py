@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_SEQUENCE", "Batch", "DeliveryCallback"]
 
-DeliveryCallback = Callable[["RecordMetadata | None", "KafkaError | None"], Any]
-"""Called with (metadata, None) for a record that was written, (None, error) for one that was not."""
+DeliveryCallback = Callable[["KafkaError | None", "RecordMetadata | None"], Any]
+"""Called with (None, metadata) for a record that was written, (error, None) for one that was not."""
 
 NO_SEQUENCE = -1
 ROWS_PER_RUN = 500

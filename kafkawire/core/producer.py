@@ -305,8 +305,8 @@ def _call_back(batch: Batch) -> None:
             try:
                 metadata = batch.outcome(index)
             except KafkaError as error:
-                callback(None, error)
+                callback(error, None)
             else:
-                callback(metadata, None)
+                callback(None, metadata)
         except Exception:
             log.exception("an on_delivery callback raised")

@@ -317,7 +317,7 @@ def test_trap_60_batches_that_are_too_large_are_split(face, kafka, codec):
     seen = []
     with face.Producer(bootstrap_servers=kafka.bootstrap, linger_ms=60_000, compression_type=codec) as p:
         singles = [
-            p.send("small", value, b"k", headers=[("h", b"%d" % i)], on_delivery=lambda m, _: seen.append(m.offset))
+            p.send("small", value, b"k", headers=[("h", b"%d" % i)], on_delivery=lambda _, m: seen.append(m.offset))
             for i, value in enumerate(values[:150])
         ]
         rest = p.send_many("small", values[150:], timestamps=list(range(150)))

@@ -103,8 +103,8 @@ def test_interrupts_while_the_threads_of_a_producer_start(kafka, monkeypatch, st
         monkeypatch.setattr(connection.net, "spawn", interrupted_spawn)
         for _ in range(2):
             with pytest.raises(KeyboardInterrupt):
-                p.send("one", b"v", on_delivery=lambda metadata, _: called.append(metadata))
-        written = p.send("one", b"v", on_delivery=lambda metadata, _: called.append(metadata)).result(timeout=SOON)
+                p.send("one", b"v", on_delivery=lambda _, metadata: called.append(metadata))
+        written = p.send("one", b"v", on_delivery=lambda _, metadata: called.append(metadata)).result(timeout=SOON)
     assert not missing
     assert called == [written]
 

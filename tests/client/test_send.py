@@ -152,22 +152,22 @@ def test_callbacks_get_every_outcome_in_order(face, kafka):
     kafka.create_topic("small", max_message_bytes=1000)
     with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
         for i in range(100):
-            p.send("one", b"%d" % i, on_delivery=lambda metadata, error: seen.append((metadata.offset, error)))
+            p.send("one", b"%d" % i, on_delivery=lambda error, metadata: seen.append((error, metadata.offset)))
         p.flush(timeout=SOON)
-        p.send("small", bytes(2000), on_delivery=lambda metadata, error: seen.append((metadata, type(error))))
-    assert seen == [*((i, None) for i in range(100)), (None, MessageTooLargeError)]
+        p.send("small", bytes(2000), on_delivery=lambda error, metadata: seen.append((type(error), metadata)))
+    assert seen == [*((None, i) for i in range(100)), (MessageTooLargeError, None)]
 
 
 def test_a_callback_that_raises_stops_no_other(face, kafka, caplog):
     seen = []
 
-    def fails(_metadata, _error):
+    def fails(_error, _metadata):
         raise ValueError("of the test")
 
     with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
         for _ in range(3):
             p.send("one", b"v", on_delivery=fails)
-            p.send("one", b"v", on_delivery=lambda metadata, _: seen.append(metadata.offset))
+            p.send("one", b"v", on_delivery=lambda _, metadata: seen.append(metadata.offset))
     assert seen == [1, 3, 5]
     assert caplog.text.count("ValueError: of the test") == 3
 

@@ -158,7 +158,7 @@ def test_callbacks_may_use_the_producer(kafka):
     """Send, wait and even close."""
     offsets = []
 
-    def again(metadata, _error):
+    def again(_error, metadata):
         offsets.append(metadata.offset)
         if metadata.offset < 5:
             p.send("one", b"v", on_delivery=again)
