@@ -28,6 +28,7 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkawire.errors import ClosedError, ForkedError
+from kafkawire.net import threads
 from kafkawire.net.base import NEVER
 from kafkawire.net.dial import Address, AttemptFailed, connect_in_turn, open_socket
 from kafkawire.net.mutex import Mutex
@@ -112,7 +113,8 @@ class Net:
         """Links whose state has changed under the leader's feet."""
         self._current: Link | None = None
         """The link that the leader is reading from."""
-        self._threads: set[threading.Thread] = set()
+        self._flows: dict[int, threading.Lock] = {}
+        """Thread of each spawned flow -> a lock held until it has ended; the flow's own thread enters it and takes it out."""
         _nets.add(self)
 
     def signal(self) -> Signal:
@@ -125,19 +127,22 @@ class Net:
             coro.close()
             raise self._error
         task = Task()
+        running = threading.Lock()
+        running.acquire()
 
         def body() -> None:
-            self._threads.add(threading.current_thread())
+            self._flows[threading.get_ident()] = running
             try:
                 task.value = run(coro)
             except BaseException as error:  # noqa: BLE001 - kept for whoever joins the task
                 task.error = error
             task.done = True
-            self._threads.discard(threading.current_thread())
+            self._flows.pop(threading.get_ident(), None)  # a child process has none, if the flow forked
             if done is not None:
                 done.set()
+            running.release()
 
-        threading.Thread(target=body, name=name, daemon=True).start()
+        threads.start(body, name)
         return task
 
     async def connect(self, host: str, port: int, tls: TlsOptions | None, deadline: float) -> Link:
@@ -205,8 +210,9 @@ class Net:
         if alone:
             self._dispose()
         until = self.now() + _JOIN_TIMEOUT
-        for thread in self._threads - {threading.current_thread()}:
-            thread.join(max(0.0, until - self.now()))
+        for thread, running in list(self._flows.items()):
+            if thread != threading.get_ident():
+                running.acquire(True, max(0.0, until - self.now()))
 
     # ---- for signals and links
 
@@ -246,7 +252,7 @@ class Net:
         self._waiting.clear()
         self._unsent.clear()
         self._todo.clear()
-        self._threads.clear()
+        self._flows.clear()
         for link in self._links:
             link.abandon(error)
         self._links.clear()

@@ -8,12 +8,12 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from kafkawire.errors import ConnectError, NotKafkaError
+from kafkawire.net import threads
 from kafkawire.net.base import NEVER, Net
 
 __all__ = ["Address", "AttemptFailed", "connect_in_turn", "open_socket", "reason_of", "refuse_self_connect"]
@@ -92,7 +92,7 @@ async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[Addr
             answers.append(error)
         signal.set()
 
-    threading.Thread(target=look_up, name="kafkawire-resolve", daemon=True).start()
+    threads.start(look_up, "kafkawire-resolve")
     while True:
         signal.clear()
         if answers:

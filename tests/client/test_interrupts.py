@@ -57,7 +57,7 @@ def test_interrupts_while_sending(kafka, how):
                         if how == "many":
                             handle = p.send_many("many", [value + b" %d" % i for i in range(50)])
                         elif how == "with everything":
-                            handle = p.send("many", value, value, None, number, [("h", value)], lambda m, _: called.append(m))
+                            handle = p.send("many", value, value, None, number, [("h", value)], lambda _, m: called.append(m))
                         else:
                             handle = p.send("many", value, value if how == "with keys" else None)
                         handles.append((value, handle))

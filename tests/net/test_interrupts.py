@@ -17,7 +17,7 @@ from contextlib import closing
 import pytest
 
 from kafkawire.errors import ConnectionLost
-from kafkawire.net import aio, blocking
+from kafkawire.net import aio, blocking, threads
 from kafkawire.net.base import call
 from tests.net.drivers import SOON, connect, until
 from tests.net.server import SILENT, Server, echo, frame, payload
@@ -172,6 +172,39 @@ def test_interrupts_while_links_are_made_and_closed():
                     pass
         link = blocking.run(connect(net, server))
         assert payload(blocking.run(call(net, link, echo(1), net.now() + SOON))) == b"1"
+
+
+def test_interrupts_while_threads_are_started_stop_none_of_them():
+    """Each runs to its end, or is not started at all; and what comes out is the interrupt."""
+    before = threading.active_count()
+    ran: list[None] = []
+    end = time.monotonic() + 2.0
+    with what_python_cannot_help(), Storm(0.001) as interrupts:
+        while time.monotonic() < end:
+            try:
+                interrupts.armed = True
+                threads.start(lambda: ran.append(None), "kafkawire-short")
+                interrupts.armed = False
+            except KeyboardInterrupt:
+                pass
+        assert interrupts.hits
+    deadline = time.monotonic() + SOON
+    while threading.active_count() > before:
+        assert time.monotonic() < deadline, threading.enumerate()
+        time.sleep(0.01)
+    assert ran
+
+
+def test_a_thread_that_the_system_has_no_room_for_still_runs(monkeypatch):
+    """It runs in the one that was to start it, which was the last."""
+
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    ran = threading.Event()
+    threads.start(ran.set, "kafkawire-last")
+    assert ran.wait(SOON)
 
 
 def test_an_interrupt_leaves_a_wait_at_once():
