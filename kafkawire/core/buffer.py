@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from kafkawire.core.partition import PartitionState
 from kafkawire.message import Message
@@ -86,29 +85,27 @@ class Buffer:
 
     segments: tuple[Segment, ...] = ()
     row: int = 0
-    last_applied: Any = None
-    """The request whose answer was added last: an interrupted caller must not add it again."""
     last: dict[PartitionState, Segment] = field(default_factory=dict)
     """The last segment of each partition."""
 
-    def add(self, segments: Iterable[Segment], applied: Any) -> Buffer:
-        """With what the answer to `applied` brought."""
+    def add(self, segments: Iterable[Segment]) -> Buffer:
+        """With what an answer brought."""
         kept = tuple(segment for segment in self.segments if not segment.stale)
         row = self.row if kept and kept[0] is self.segments[0] else 0
-        return Buffer.of((*kept, *segments), row, applied)
+        return Buffer.of((*kept, *segments), row)
 
     def after(self, index: int, row: int) -> Buffer:
         """What is left when everything before row `row` of segment `index` has been handed out."""
-        return Buffer.of(self.segments[index:], row, self.last_applied)
+        return Buffer.of(self.segments[index:], row)
 
     def divided(self, index: int) -> Buffer:
         """With a segment for each batch of segment `index`, of which nothing has been handed out."""
         segments = (*self.segments[:index], *self.segments[index].divided(), *self.segments[index + 1 :])
-        return Buffer.of(segments, self.row, self.last_applied)
+        return Buffer.of(segments, self.row)
 
     @staticmethod
-    def of(segments: tuple[Segment, ...], row: int, applied: Any) -> Buffer:
-        return Buffer(segments, row, applied, {segment.state: segment for segment in segments})
+    def of(segments: tuple[Segment, ...], row: int) -> Buffer:
+        return Buffer(segments, row, {segment.state: segment for segment in segments})
 
     def size(self) -> int:
         """Bytes that are held, to be handed out."""

@@ -214,8 +214,7 @@ class Fetcher:
                     continue
                 late = RequestTimedOut(f"{request.link.address} did not answer Fetch in {self._timeout:g} s")
                 request.link.link.fail(late)
-            if request is not self.buffer.last_applied:
-                self._apply(request, now)
+            self._apply(request, now)
             del self._in_flight[node]
         return due
 
@@ -239,7 +238,8 @@ class Fetcher:
             if tp not in request.asked:
                 continue
             state, epoch, offset = request.asked[tp]
-            if state.epoch != epoch:
+            # While a leader moves both may be asked for the same offset, and an interrupted step takes an answer in again.
+            if state.epoch != epoch or self.buffer.end(state) != offset:
                 continue
             if answer.error_code:
                 self._refused(state, ErrorCode.of(answer.error_code), offset, now)
@@ -248,8 +248,7 @@ class Fetcher:
             state.log_start = answer.log_start_offset if answer.log_start_offset >= 0 else None
             state.failures = 0
             segments += self._segments(state, offset, answer.records, request.version)
-        self.buffer = self.buffer.add(segments, request)
-        request.pending.value = None  # the buffer keeps what it still needs of the frame
+        self.buffer = self.buffer.add(segments)
 
     def _segments(self, state: PartitionState, offset: int, records: memoryview | None, version: int) -> list[Segment]:
         if not records:

@@ -164,6 +164,26 @@ def test_an_answer_that_comes_after_all(face, kafka, how):
             assert c.poll(timeout=SOON)[0].offset == 0
 
 
+def test_both_leaders_of_a_move_are_asked_and_one_is_heard(face, kafka):
+    """The answer of the old one comes when that of the new one has been taken in."""
+    fill(kafka, 30)
+    old = kafka.leader("one", 0)
+    with (
+        face.Connection(kafka.bootstrap) as connection,
+        face.Consumer(connection=connection, auto_offset_reset="earliest", fetch_max_wait_ms=20) as c,
+        kafka.hold("Fetch", when="after", broker=old) as barrier,
+    ):
+        c.assign([ONE])
+        while not barrier.held:
+            assert c.poll(timeout=0.05) == []
+        kafka.move_leader("one", 0, 3 - old)
+        connection.refresh(timeout=SOON)
+        found = c.poll(timeout=SOON)
+        barrier.release()
+        found += c.poll(timeout=0.4)
+    assert [m.offset for m in found] == list(range(30))
+
+
 def test_seek_refuses_what_is_no_offset(face, kafka):
     with face.Consumer(bootstrap_servers=kafka.bootstrap) as c:
         with pytest.raises(ConfigurationError, match="not assigned"):

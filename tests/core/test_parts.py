@@ -130,12 +130,12 @@ def segment(state, start, count):
 def test_a_buffer_forgets_what_was_sought_away_from():
     a, b = (PartitionState(TopicPartition("t", index), -2) for index in range(2))
     a.position = b.position = 0
-    buffer = Buffer().add([segment(a, 0, 3), segment(b, 0, 3), segment(a, 3, 3)], "first").after(0, 2)
+    buffer = Buffer().add([segment(a, 0, 3), segment(b, 0, 3), segment(a, 3, 3)]).after(0, 2)
     assert (buffer.position(a), buffer.end(a), buffer.position(b), buffer.end(b)) == (2, 6, 0, 3)
     a.seek(100, 100)
     assert (buffer.position(a), buffer.end(a), buffer.holds(a)) == (100, 100, False)
     assert buffer.size() == buffer.segments[1].size
-    buffer = buffer.add([segment(b, 3, 1)], "second")
+    buffer = buffer.add([segment(b, 3, 1)])
     assert [s.state for s in buffer.segments] == [b, b]
     assert (buffer.row, buffer.position(b), buffer.end(b)) == (0, 0, 4)
 
