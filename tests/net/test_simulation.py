@@ -13,7 +13,8 @@ import pytest
 from kafkawire.errors import ConnectError, ConnectionLost, NetworkError, RequestTimedOut
 from kafkawire.net.base import NEVER, call, join, sleep
 from tests.net.server import HANG_UP, SILENT, echo, frame, payload
-from tests.sim.driver import Faults, SimNet, Stuck
+from tests.sim.driver import BusyLoop, Faults, SimNet, Stuck
+from tests.sim.links import TO_CLIENT, TO_SERVER
 
 
 class Echo:
@@ -223,6 +224,73 @@ def test_a_lost_wake_up_is_found():
         except Stuck:
             lost += 1
     assert lost
+
+
+def test_a_flow_that_spins_is_noticed():
+    async def spin():
+        signal = net.signal()
+        signal.set()
+        while await net.wait(signal):
+            pass  # it was to be cleared
+
+    async def spin_slowly():
+        while True:
+            await sleep(net, 0.0001)
+
+    for flow in (spin, spin_slowly):
+        net, _ = simulation(1)
+        with pytest.raises(BusyLoop, match="main waits"):
+            net.run(flow())
+        assert net.now() < 1
+
+
+@pytest.mark.parametrize("ways", [(TO_SERVER,), (TO_CLIENT,), (TO_SERVER, TO_CLIENT)])
+def test_what_is_sent_into_the_dark_arrives_after_it(ways):
+    async def main():
+        link = await net.connect("broker", 9092, None, NEVER)
+        net.hosts.darken("broker", 100, ways)
+        with pytest.raises(ConnectError, match="no answer"):
+            await net.connect("broker", 9092, None, 10)
+        assert net.now() == 10
+        pending = link.send(echo(1), net.signal())
+        await sleep(net, 80)
+        assert not pending.done
+        assert (await net.connect("other", 9092, None, 95)).error is None
+        await sleep(net, 20)
+        assert payload(pending.result()) == b"1"
+
+    net, _ = simulation(1)
+    net.run(main())
+
+
+def test_a_host_that_is_down_cuts_and_refuses():
+    async def main():
+        link = await net.connect("broker", 9092, None, NEVER)
+        net.hosts.take_down("broker")
+        net.cut_links("broker")
+        with pytest.raises(ConnectionLost):
+            await call(net, link, echo(1), NEVER)
+        with pytest.raises(ConnectError, match="refused"):
+            await net.connect("broker", 9092, None, NEVER)
+        net.hosts.bring_up("broker")
+        await net.connect("broker", 9092, None, NEVER)
+
+    net, _ = simulation(1)
+    net.run(main())
+
+
+def test_pieces_that_are_late_hold_up_what_comes_behind_them():
+    async def main():
+        link, signal = await net.connect("broker", 9092, None, NEVER), net.signal()
+        pendings = [link.send(echo(number), signal) for number in range(20)]
+        while not pendings[-1].done:
+            assert [pending.done for pending in pendings] == sorted([pending.done for pending in pendings], reverse=True)
+            signal.clear()
+            await net.wait(signal)
+        return net.now()
+
+    net, _ = simulation(1, Faults(late=0.2, lateness=50.0))
+    assert net.run(main()) > 50
 
 
 def test_waiting_under_a_lock_is_noticed():

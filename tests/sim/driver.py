@@ -9,7 +9,8 @@ is called, and at times that it asks for with `net.at(when, call)`; `net.now()` 
 of these travels to the client with the link's delay.
 
 A run fails as `Stuck` if nobody is ready and no timer is left, or if it takes too long: a lost wake-up, most likely. It fails
-with AssertionError if a flow waits while it holds a lock, if a lock is taken twice, or if two flows wait on one signal.
+as `BusyLoop` if a flow waits more often in a virtual second than there can be reasons for. It fails with AssertionError if a
+flow waits while it holds a lock, if a lock is taken twice, or if two flows wait on one signal.
 """
 
 from __future__ import annotations
@@ -18,256 +19,36 @@ import contextlib
 import hashlib
 import heapq
 import random
-import types
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafkawire.errors import ConnectError, ConnectionLost, KafkaError
+from kafkawire.errors import ConnectError
 from kafkawire.net.base import NEVER
-from kafkawire.protocol.frames import ClientPeer
+from tests.sim.flows import Lock, Signal, Task, suspend
+from tests.sim.links import BOTH_WAYS, Faults, Hosts, Link, SimServer
 
 if TYPE_CHECKING:
     from kafkawire.config import TlsOptions
-    from kafkawire.protocol.frames import RequestFrame
+
+__all__ = ["EPOCH", "BusyLoop", "Faults", "SimNet", "Stuck"]
 
 T = TypeVar("T")
 
 EPOCH = 1_700_000_000.0
 """What the wall clock shows at virtual time 0."""
 
+MOST_WAITS = 1_000
+"""Waits of one flow in one virtual second, from which on it is spinning."""
+
 
 class Stuck(AssertionError):
     """The run cannot go on, or does not end."""
 
 
-class SimConnection(Protocol):
-    """The server's end of one connection."""
-
-    def received(self, data: bytes) -> None:
-        """Bytes from the client, in order, in pieces of any size."""
-
-    def closed(self) -> None:
-        """The client closed, or the link was cut. Sending is pointless from now on, but harmless."""
-
-
-class SimServer(Protocol):
-    """All brokers of a simulated cluster."""
-
-    def accept(self, host: str, port: int, send: Callable[[bytes], None], close: Callable[[], None]) -> SimConnection | None:
-        """A client connects; None refuses. `send` and `close` may be called at any time, also from within."""
-
-
-@dataclass(frozen=True, slots=True)
-class Faults:
-    """What links do to what they carry. `delay` is the mean in seconds; the rest are probabilities."""
-
-    delay: float = 0.01
-    split: float = 0.3
-    """of a write to arrive in pieces"""
-    cut: float = 0.0
-    """of the link to break at a piece, which is lost"""
-    silence: float = 0.0
-    """of the link to carry nothing any more from a piece on, without breaking"""
-    refuse: float = 0.0
-    """of a connect to be refused"""
-
-
-@types.coroutine
-def _suspend(signal: Signal, deadline: float) -> Generator[tuple[Signal, float], None, None]:
-    yield signal, deadline
-
-
-class Signal:
-    """See `net.base.Signal`."""
-
-    __slots__ = ("flag", "net", "waiter")
-
-    def __init__(self, net: SimNet) -> None:
-        self.flag = False
-        self.net = net
-        self.waiter: Task | None = None
-
-    def set(self) -> None:
-        self.flag = True
-        if self.waiter is not None:
-            self.net.make_ready(self.waiter)
-
-    def clear(self) -> None:
-        self.net.maybe_intrude()
-        self.flag = False
-        self.net.maybe_intrude()
-
-
-class Pending:
-    """See `net.base.Pending`."""
-
-    def __init__(self, signal: Signal | None) -> None:
-        self.signal = signal
-        self.done = signal is None
-        self.value: bytearray | None = None
-        self.error: Exception | None = None
-
-    def complete(self, value: bytearray | None, error: Exception | None) -> None:
-        if self.signal is None:
-            self.error = error
-        elif not self.done:
-            self.value, self.error, self.done = value, error, True
-            self.signal.set()
-
-    def result(self) -> bytearray:
-        if self.error is not None:
-            raise self.error.with_traceback(None)
-        return self.value if self.value is not None else bytearray()
-
-
-class Lock:
-    """No lock, as there is one thread: it checks that holders neither wait nor take it twice, and lets others in between."""
-
-    def __init__(self, net: SimNet) -> None:
-        self._net = net
-        self._held = False
-
-    def acquire(self) -> bool:
-        self._net.maybe_intrude()
-        assert not self._held, "a lock was taken twice: what it guards would be seen half changed"
-        self._held = True
-        self._net.locks_held += 1
-        return True
-
-    def release(self) -> None:
-        if not self._held:
-            raise RuntimeError("cannot release what is not held")
-        self._held = False
-        self._net.locks_held -= 1
-        self._net.maybe_intrude()
-
-    __enter__ = acquire
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.release()
-
-
-class Task:
-    """See `net.base.Task`."""
-
-    def __init__(self, coro: Coroutine[Any, Any, Any], number: int, name: str, ended: Signal | None) -> None:
-        self.done = False
-        self.value: Any = None
-        self.error: BaseException | None = None
-        self.coro = coro
-        self.number = number
-        self.name = name
-        self.ended = ended
-        self.waits = 0
-        """How often it has waited, so that a timer can tell its own wait from a later one."""
-        self.signal: Signal | None = None
-        self.interrupted = False
-
-
-class Link:
-    """See `net.base.Link`; one in-memory connection."""
-
-    def __init__(self, net: SimNet, number: int) -> None:
-        self.error: Exception | None = None
-        self._net = net
-        self._number = number
-        self._peer = ClientPeer()
-        self._server: SimConnection | None = None
-        self._broken = False
-        """Nothing new gets through, in neither direction."""
-        self._arrival = {"to server": 0.0, "to client": 0.0}
-        """When the last piece sent so far arrives: later ones come after it."""
-
-    # ---- the client's end
-
-    def send(self, frame: RequestFrame, signal: Any) -> Pending:
-        pending = Pending(signal)
-        if self.error is not None:
-            pending.complete(None, self.error)
-        else:
-            parts = self._peer.request(frame, None if signal is None else pending)
-            self._carry("to server", b"".join(parts), self._to_server)
-        return pending
-
-    def fail(self, error: Exception) -> None:
-        if self.error is not None:
-            return
-        self.error = error
-        self._schedule("to server", self._tell_server)
-        for pending in self._peer.outstanding():
-            pending.complete(None, error)
-
-    def backlog(self) -> int:
-        return 0
-
-    def close(self) -> None:
-        self.fail(ConnectionLost("closed"))
-
-    # ---- the server's end
-
-    def open(self, server: SimServer, host: str, port: int) -> bool:
-        """Introduce the two ends to each other; False if the server refuses."""
-        self._server = server.accept(host, port, self._from_server, self._server_closes)
-        return self._server is not None
-
-    def _from_server(self, data: bytes) -> None:
-        self._carry("to client", bytes(data), self._to_client)
-
-    def _server_closes(self) -> None:
-        self._schedule("to client", lambda: self.fail(ConnectionLost("the broker closed the connection")))
-
-    # ---- between
-
-    def _carry(self, way: str, data: bytes, deliver: Callable[[bytes], None]) -> None:
-        """Pieces of the data, each after a delay, in order, until chance breaks the link."""
-        chance, faults = self._net.rng, self._net.faults
-        while data and not self._broken:
-            size = chance.randint(1, len(data)) if chance.random() < faults.split else len(data)
-            if chance.random() < faults.cut:
-                self._broken = True
-                self._schedule("to client", lambda: self.fail(ConnectionLost("cut")))
-                self._schedule("to server", self._tell_server)
-            elif chance.random() < faults.silence:
-                self._broken = True
-            else:
-                self._schedule(way, deliver, data[:size])
-                data = data[size:]
-
-    def _schedule(self, way: str, call: Callable[..., None], *arguments: Any) -> None:
-        net = self._net
-        when = max(self._arrival[way], net.now() + net.some_delay())
-        self._arrival[way] = when
-
-        def arrive() -> None:
-            net.trace(f"link {self._number} {way} {len(arguments[0]) if arguments else 'end'}")
-            call(*arguments)
-
-        net.at(when, arrive)
-
-    def _to_server(self, data: bytes) -> None:
-        if self._server is not None:
-            self._server.received(data)
-
-    def _tell_server(self) -> None:
-        server, self._server = self._server, None
-        if server is not None:
-            server.closed()
-
-    def _to_client(self, data: bytes) -> None:
-        while data and self.error is None:
-            buffer = self._peer.get_buffer()
-            size = min(len(buffer), len(data))
-            buffer[:size] = data[:size]
-            data = data[size:]
-            try:
-                replies = self._peer.received(size)
-            except KafkaError as error:
-                self.fail(error)
-                return
-            for pending, frame in replies:
-                pending.complete(frame, None)
+class BusyLoop(AssertionError):
+    """A flow goes round and round, and whatever it waits for is there already."""
 
 
 class SimNet:
@@ -278,6 +59,9 @@ class SimNet:
         self.faults = faults if faults is not None else Faults()
         self.longest = longest
         """Virtual seconds after which a run counts as stuck."""
+        self.hosts = Hosts()
+        self.wall_clock_error = 0.0
+        """What the wall clock shows too much: it is set, and jumps, without any other clock."""
         self.locks_held = 0
         self.steps = 0
         self._now = 0.0
@@ -285,7 +69,8 @@ class SimNet:
         self._timer_number = 0
         self._ready: list[Task] = []
         self._tasks: list[Task] = []
-        self._links = 0
+        self._running: Task | None = None
+        self._links: list[Link] = []
         self._server: SimServer | None = None
         self._intruders: Sequence[Callable[[], object]] = ()
         self._intrusion = 0.0
@@ -298,7 +83,7 @@ class SimNet:
         return self._now
 
     def wall_clock(self) -> float:
-        return EPOCH + self._now
+        return EPOCH + self._now + self.wall_clock_error
 
     def signal(self) -> Signal:
         return Signal(self)
@@ -316,20 +101,23 @@ class SimNet:
         """TLS options are accepted and have no effect."""
         if self._server is None:
             raise ConnectError(f"cannot connect to {host}:{port}: no server is plugged in")
-        if await self.wait(self.signal(), min(deadline, self._now + self.some_delay())) or self._now >= deadline:
+        answered = max(self._now, self.hosts.dark_until(host, *BOTH_WAYS)) + self.some_delay()
+        if await self.wait(self.signal(), min(deadline, answered)) or self._now >= deadline:
             raise ConnectError(f"cannot connect to {host}:{port}: connect: no answer")
-        self._links += 1
-        link = Link(self, self._links)
-        if self.rng.random() < self.faults.refuse or not link.open(self._server, host, port):
+        link = Link(self, len(self._links) + 1, host)
+        if self.hosts.is_down(host) or self.rng.random() < self.faults.refuse or not link.open(self._server, port):
             raise ConnectError(f"cannot connect to {host}:{port}: connect: Connection refused")
+        self._links.append(link)
         return link
 
     async def wait(self, signal: Any, deadline: float = NEVER) -> bool:
         assert not self.locks_held, "a flow waits while it holds a lock"
         self.maybe_intrude()
+        if self._running is not None and self._running.count_wait(self._now) > MOST_WAITS:
+            raise BusyLoop(self._report(f"{self._running.name} waits more than {MOST_WAITS} times a second"))
         if signal.flag:
             return True
-        await _suspend(signal, deadline)
+        await suspend(signal, deadline)
         return bool(signal.flag)
 
     # ---- for tests and servers
@@ -354,10 +142,21 @@ class SimNet:
         if task.signal is not None:
             self.make_ready(task)
 
+    def cut_links(self, host: str) -> None:
+        """Break every connection to a host."""
+        for link in self._links:
+            if link.host == host and link.error is None:
+                link.cut()
+
     def calm(self) -> None:
         """No faults and no intruders from now on; delays stay. Links that were silenced stay silent."""
-        self.faults = replace(self.faults, cut=0.0, silence=0.0, refuse=0.0)
+        self.faults = replace(self.faults, late=0.0, cut=0.0, silence=0.0, refuse=0.0)
+        self.hosts.heal()
         self._intrusion = 0.0
+
+    def waits_of(self, name: str) -> int:
+        """How often the flows of a name have waited in all."""
+        return sum(task.waits for task in self._tasks if task.name == name)
 
     def digest(self) -> str:
         """Sums up all that has happened: equal for equal runs, also of different processes."""
@@ -385,7 +184,10 @@ class SimNet:
 
     def some_delay(self) -> float:
         """A seeded delay."""
-        return self.rng.expovariate(1 / self.faults.delay)
+        delay = self.rng.expovariate(1 / self.faults.delay)
+        if self.faults.late and self.rng.random() < self.faults.late:
+            delay += self.rng.expovariate(1 / self.faults.lateness)
+        return delay
 
     def trace(self, event: str) -> None:
         """Add to the digest."""
@@ -426,6 +228,7 @@ class SimNet:
     def _step(self, task: Task) -> None:
         self.steps += 1
         self.trace(f"flow {task.number} {task.name}")
+        self._running = task
         try:
             if task.interrupted:
                 task.interrupted = False
@@ -447,13 +250,13 @@ class SimNet:
 
     def _park(self, task: Task, signal: Signal, deadline: float) -> None:
         assert signal.waiter is None, "two flows wait on one signal"
-        task.waits += 1
+        task.parked += 1
         task.signal = signal
         signal.waiter = task
-        wait = task.waits
+        parked = task.parked
 
         def expire() -> None:
-            if task.waits == wait:
+            if task.parked == parked:
                 self.make_ready(task)
 
         if task.interrupted:
