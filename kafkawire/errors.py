@@ -312,11 +312,14 @@ class ErrorCode(IntEnum):
     DUPLICATE_VOTER = 126, "the voter is one already"
     VOTER_NOT_FOUND = 127, "there is no such voter"
     INVALID_REGULAR_EXPRESSION = 128, "the regular expression is not valid"
-    REBOOTSTRAP_REQUIRED = 129, "the client's view of the cluster is too old: start again from the bootstrap servers"
+    REBOOTSTRAP_REQUIRED = 129, "the client's view of the cluster is old, or it reached another broker: bootstrap again"
     STREAMS_INVALID_TOPOLOGY = 130, "the topology is not valid"
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131, "the epoch of the topology is not valid"
     STREAMS_TOPOLOGY_FENCED = 132, "the epoch of the topology is old"
     SHARE_SESSION_LIMIT_REACHED = 133, "the broker has as many share sessions as it allows", _RETRY
+    GROUP_DELETION_FAILED = 134, "the group could not be deleted"
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135, "the broker could not store the description of the topology"
+    CONTROLLER_ID_NOT_REGISTERED = 136, "no controller of this id is registered"
 
 
 _CODES = {int(member): member for member in ErrorCode}

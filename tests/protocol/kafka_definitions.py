@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from tests import requirements
+from tests.real.releases import NEWEST
 
-__all__ = ["NEWEST", "OLDEST", "broker_apis", "definition", "in_range", "jar"]
+__all__ = ["NEWEST", "OLDEST", "RELEASES", "broker_apis", "definition", "in_range", "jar"]
 
-OLDEST, NEWEST = "3.9.1", "4.3.1"
-"""Together they define every version that any broker speaks: Kafka 4.0 removed old versions (KIP-896)."""
+RELEASES = (NEWEST, "4.3.1", "3.9.1")
+"""Newest first. Together they define every version that any broker speaks: Kafka 4.0 removed old versions (KIP-896)."""
+
+OLDEST = RELEASES[-1]
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "kafkawire" / "jars"
 MAVEN_TIMEOUT = 300

@@ -8,7 +8,7 @@ import pytest
 
 from tests.protocol.formats import COORDINATORS, FORMATS, family, versions_of
 from tests.protocol.kafka_definitions import NEWEST, definition, in_range, names
-from tests.protocol.test_messages_declared import kafka_fields, kafka_ignorable, our_fields, our_ignorable
+from tests.protocol.test_messages_declared import common_structs, kafka_fields, kafka_ignorable, our_fields, our_ignorable
 
 if TYPE_CHECKING:
     from kafkawire.protocol.schema import Message
@@ -25,14 +25,10 @@ def kafka(cls: type[Message]) -> dict[str, Any]:
     return found
 
 
-def common(found: dict[str, Any]) -> dict[str, Any]:
-    return {struct["name"]: struct["fields"] for struct in found.get("commonStructs", [])}
-
-
 @versions_of(DEFINED)
 def test_fields_are_kafkas(cls: type[Message], version: int) -> None:
     found = kafka(cls)
-    assert our_fields(cls, version) == kafka_fields(found["fields"], common(found), version)
+    assert our_fields(cls, version) == kafka_fields(found["fields"], common_structs(found), version)
 
 
 @every_format
@@ -48,7 +44,7 @@ def test_versions_and_kinds_are_kafkas(cls: type[Message]) -> None:
 @every_format
 def test_fields_that_may_be_dropped_are_kafkas(cls: type[Message]) -> None:
     found = kafka(cls)
-    assert our_ignorable(cls) == kafka_ignorable(found["fields"], common(found))
+    assert our_ignorable(cls) == kafka_ignorable(found["fields"], common_structs(found))
 
 
 @pytest.mark.parametrize("artifact", ["kafka-clients", *sorted(set(COORDINATORS.values()))])

@@ -12,10 +12,12 @@ import pytest
 from kafkawire import protocol
 from kafkawire.protocol import wire
 from kafkawire.protocol.messages import API_KEYS
-from tests.protocol.kafka_definitions import NEWEST, OLDEST, broker_apis, definition, in_range
+from tests.protocol.kafka_definitions import NEWEST, RELEASES, broker_apis, definition, in_range
 from tests.protocol.strategies import CLASS_VERSIONS, CLASSES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kafkawire.protocol.schema import Field, Message, Struct
 
 
@@ -28,6 +30,12 @@ BROKER_TO_BROKER = {
 }
 """What share coordinators ask the brokers that keep the state of share groups (KIP-932)."""
 
+RENAMED = {
+    "TxnOffsetCommitRequest": {"generationId": "generationIdOrMemberEpoch"},
+    "StreamsGroupHeartbeatResponse": {"acceptableRecoveryLag": "acceptableRecoveryLagLegacy"},
+}
+"""Message -> fields that the newest release calls otherwise than those before it, in the same versions."""
+
 
 class Described(NamedTuple):
     """A field as one version has it, in the order of the wire."""
@@ -39,13 +47,26 @@ class Described(NamedTuple):
     default: Any
 
 
+def definitions(cls: type[Message]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Each release that has the message and its definition, newest first."""
+    for release in RELEASES:
+        found = definition(cls.__name__, release)
+        if found is not None:
+            yield release, found
+
+
 def kafka_definition(cls: type[Message], version: int) -> dict[str, Any]:
     """The newest definition that still has the version."""
-    for kafka in (NEWEST, OLDEST):
-        found = definition(cls.__name__, kafka)
-        if found is not None and in_range(version, found["validVersions"]):
-            return found
-    pytest.fail(f"no Kafka release defines {cls.__name__} v{version}")
+    return next(kafka for _, kafka in definitions(cls) if in_range(version, kafka["validVersions"]))
+
+
+def renamed(cls: type[Message], release: str) -> dict[str, str]:
+    """Fields of a release by their paths, with the names that they have now."""
+    return {} if release == NEWEST else RENAMED.get(cls.__name__, {})
+
+
+def common_structs(kafka: dict[str, Any]) -> dict[str, Any]:
+    return {struct["name"]: struct["fields"] for struct in kafka.get("commonStructs", [])}
 
 
 def kafka_fields(fields: list[dict[str, Any]], common: dict[str, Any], version: int, path: str = "") -> list[Described]:
@@ -102,12 +123,14 @@ def our_fields(cls: type[Struct], version: int, path: str = "") -> list[Describe
 
 @pytest.mark.parametrize(("cls", "version"), CLASS_VERSIONS, ids=lambda value: getattr(value, "__name__", value))
 def test_fields_are_kafkas(cls: type[Message], version: int) -> None:
-    kafka = kafka_definition(cls, version)
-    common = {struct["name"]: struct["fields"] for struct in kafka.get("commonStructs", [])}
-    assert our_fields(cls, version) == kafka_fields(kafka["fields"], common, version)
+    compared = [(release, kafka) for release, kafka in definitions(cls) if in_range(version, kafka["validVersions"])]
+    assert compared
+    for release, kafka in compared:
+        names, found = renamed(cls, release), kafka_fields(kafka["fields"], common_structs(kafka), version)
+        assert our_fields(cls, version) == [field._replace(path=names.get(field.path, field.path)) for field in found], release
 
 
-@pytest.mark.parametrize("release", [OLDEST, NEWEST])
+@pytest.mark.parametrize("release", RELEASES)
 def test_every_api_of_a_broker_is_declared(release: str) -> None:
     renamed = {"ListClientMetricsResources"}  # ListConfigResources since 4.1 (KIP-1142)
     assert broker_apis(release) - set(API_KEYS) <= BROKER_TO_BROKER | renamed
@@ -116,7 +139,7 @@ def test_every_api_of_a_broker_is_declared(release: str) -> None:
 
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_key_versions_and_flexible_versions_are_kafkas(cls: type[Message]) -> None:
-    found = [kafka for release in (NEWEST, OLDEST) if (kafka := definition(cls.__name__, release))]
+    found = [kafka for _, kafka in definitions(cls)]
     every = {version for version in range(50) for kafka in found if in_range(version, kafka["validVersions"])}
     assert {kafka["apiKey"] for kafka in found} == {cls.key} == {API_KEYS[cls.name]}
     assert set(cls.versions) == every
@@ -141,11 +164,9 @@ def test_stable_versions_are_kafkas(api: str) -> None:
 def test_fields_that_may_be_dropped_are_kafkas(cls: type[Message]) -> None:
     """Ignorable fields vanish in versions without them; the others must raise. The newest definition of a field decides."""
     kafka: dict[str, bool] = {}
-    for release in (OLDEST, NEWEST):
-        found = definition(cls.__name__, release)
-        if found is not None:
-            common = {struct["name"]: struct["fields"] for struct in found.get("commonStructs", [])}
-            kafka |= kafka_ignorable(found["fields"], common)
+    for release, found in reversed(list(definitions(cls))):
+        names, fields = renamed(cls, release), kafka_ignorable(found["fields"], common_structs(found))
+        kafka |= {names.get(path, path): ignorable for path, ignorable in fields.items()}
     assert our_ignorable(cls) == kafka
 
 

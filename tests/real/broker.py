@@ -1,6 +1,6 @@
 """A real Apache Kafka broker of a chosen release on a free port of the loopback interface.
 
-`python -m tests.real.broker --version 4.3.1` runs one until SIGINT or SIGTERM, and prints `bootstrap.servers=host:port` when it
+`python -m tests.real.broker --version 4.4.0` runs one until SIGINT or SIGTERM, and prints `bootstrap.servers=host:port` when it
 is ready.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tests.real.jvm import MEASURED_JVM, QUICK_JVM, JavaProcess, run_java
-from tests.real.releases import RELEASES, jars
+from tests.real.releases import NEWEST, RELEASES, jars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,7 +57,7 @@ SINGLE_BROKER = {
 class RealKafka:
     """A broker in a process of its own, with ZooKeeper in another where the release needs it.
 
-    `config` is broker properties, with underscores for dots: `RealKafka("4.3.1", num_partitions=6)`. As a context manager it
+    `config` is broker properties, with underscores for dots: `RealKafka("4.4.0", num_partitions=6)`. As a context manager it
     starts on entry, and on exit ends and removes its data; `stop()` or `kill()`, and `start()`, in between keep data and port.
     `joins` makes it the second broker of that one's cluster, from 3.3 on; it is to start after it and to end before.
     Raises FetchError if Maven cannot bring the jars, StartError if the broker does not come up.
@@ -142,8 +142,9 @@ class RealKafka:
             self.run(main, "--bootstrap-server", self.bootstrap, *arguments)
 
     def run(self, main: str, *arguments: str) -> str:
-        """Run one of this release's command-line classes and return its output."""
-        return run_java(main, *arguments, jars=self._jars, cwd=self._directory)
+        """Run a command-line class of this release, or of the one whose tools serve it, and return its output."""
+        tools = self._release.tools
+        return run_java(main, *arguments, jars=jars(RELEASES[tools]) if tools else self._jars, cwd=self._directory)
 
     def _launch(self, name: str, main: str, properties: str) -> JavaProcess:
         log = self._directory / f"{name}.log"
@@ -180,7 +181,8 @@ class RealKafka:
         if (self._directory / "data").exists():
             return
         # With "=", since an id may begin with a dash.
-        self.run("kafka.tools.StorageTool", "format", f"--cluster-id={self._cluster_id}", "--config=server.properties")
+        arguments = ("format", f"--cluster-id={self._cluster_id}", "--config=server.properties")
+        run_java("kafka.tools.StorageTool", *arguments, jars=self._jars, cwd=self._directory)
 
 
 def _new_id() -> str:
@@ -216,7 +218,7 @@ def _known_brokers(port: int) -> int:
 def main() -> None:
     """Run one broker for other programs, such as the benchmarks."""
     parser = argparse.ArgumentParser(prog="python -m tests.real.broker", description=__doc__)
-    parser.add_argument("--version", choices=RELEASES, default=next(iter(RELEASES)))
+    parser.add_argument("--version", choices=RELEASES, default=NEWEST)
     parser.add_argument(
         "--measured", action="store_true", help="give the JVM what a benchmark should: 1 GB, G1, all of the compiler"
     )

@@ -96,7 +96,7 @@ def record(bootstrap: str, release: str) -> dict[str, Any]:
 
 
 def data_file(release: str) -> Path:
-    """Where the profile of a release's version is kept: 4.3.1 is recorded for all of 4.3."""
+    """Where the profile of a release's version is kept: 4.4.0 is recorded for all of 4.4."""
     return Path(mockbroker.profiles.__file__).with_name(f"{release.rpartition('.')[0]}.json")
 
 
@@ -262,7 +262,7 @@ def _exchange(bootstrap: str, frame: bytes) -> bytes | Silence:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.real.record_profiles", description=__doc__)
     # argparse holds the empty list against the choices too.
-    parser.add_argument("releases", nargs="*", choices=[[], *RELEASES], metavar="RELEASE", help="such as 4.3.1; all if none")
+    parser.add_argument("releases", nargs="*", choices=[[], *RELEASES], metavar="RELEASE", help="such as 4.4.0; all if none")
     for release in parser.parse_args().releases or RELEASES:
         with RealKafka(release) as broker:
             path = data_file(release)

@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["RELEASES", "FetchError", "Release", "jars"]
+__all__ = ["NEWEST", "RELEASES", "FetchError", "Release", "jars"]
 
 FETCH_TIMEOUT = 540
 """Seconds for Maven, which downloads about 60 MB a release."""
@@ -29,7 +29,8 @@ POM = """\
 </project>
 """
 
-DEPENDENCY = "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency>"
+DEPENDENCY = "    <dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>{}</dependency>"
+EXCLUSION = "<exclusions><exclusion><groupId>{}</groupId><artifactId>{}</artifactId></exclusion></exclusions>"
 
 
 class FetchError(Exception):
@@ -48,10 +49,12 @@ class Release:
     """Whether it has listeners; before 0.9 it has one host and one port."""
     knows_no_brokers: bool = False
     """Whether Metadata lists no broker before the first topic: the controller of 0.8 tells brokers of partitions only."""
-    tools: bool = False
-    """Whether the command-line tools are an artefact of their own."""
+    tools: str = ""
+    """The release whose command-line tools serve it, where they are an artefact of their own: not each of those is to be had."""
     extra: tuple[str, ...] = ()
     """More artefacts as group:artifact:version."""
+    excluded: tuple[str, ...] = ()
+    """What the broker depends on and runs without, as group:artifact."""
 
     @property
     def asks_zookeeper(self) -> bool:
@@ -60,11 +63,11 @@ class Release:
 
     def pom(self) -> str:
         """The Maven project whose dependencies are this release."""
-        artefacts = [f"org.apache.kafka:kafka_{self.scala}:{self.version}", *self.extra]
-        if self.tools:
-            artefacts.append(f"org.apache.kafka:kafka-tools:{self.version}")
-        dependencies = "\n".join(DEPENDENCY.format(*artefact.split(":")) for artefact in artefacts)
-        return POM.format(version=self.version, dependencies=dependencies)
+        own_tools = [f"org.apache.kafka:kafka-tools:{self.version}"] if self.tools == self.version else []
+        excluded = "".join(EXCLUSION.format(*artefact.split(":")) for artefact in self.excluded)
+        broker = DEPENDENCY.format("org.apache.kafka", f"kafka_{self.scala}", self.version, excluded)
+        others = [DEPENDENCY.format(*artefact.split(":"), "") for artefact in [*self.extra, *own_tools]]
+        return POM.format(version=self.version, dependencies="\n".join([broker, *others]))
 
 
 # Up to Java 8 the JDK had jaxb, which 0.10 and 1.1 use.
@@ -77,13 +80,14 @@ ZOOKEEPER = "org.apache.zookeeper:zookeeper:3.4.12"
 RELEASES = {
     release.version: release
     for release in (
-        Release("4.3.1", "2.13", kraft=True, tools=True, extra=(LOG_OUTPUT,)),
-        Release("4.2.0", "2.13", kraft=True, tools=True, extra=(LOG_OUTPUT,)),
-        Release("4.1.1", "2.13", kraft=True, tools=True, extra=(LOG_OUTPUT,)),
-        Release("4.0.0", "2.13", kraft=True, tools=True, extra=(LOG_OUTPUT,)),
-        Release("3.9.1", "2.13", kraft=True, tools=True),
-        Release("3.8.1", "2.13", kraft=True, tools=True),
-        Release("3.7.2", "2.13", kraft=True, tools=True),
+        Release("4.4.0", "2.13", kraft=True, tools="4.3.1", extra=(LOG_OUTPUT,), excluded=("org.apache.kafka:kafka-tools-api",)),
+        Release("4.3.1", "2.13", kraft=True, tools="4.3.1", extra=(LOG_OUTPUT,)),
+        Release("4.2.0", "2.13", kraft=True, tools="4.2.0", extra=(LOG_OUTPUT,)),
+        Release("4.1.1", "2.13", kraft=True, tools="4.1.1", extra=(LOG_OUTPUT,)),
+        Release("4.0.0", "2.13", kraft=True, tools="4.0.0", extra=(LOG_OUTPUT,)),
+        Release("3.9.1", "2.13", kraft=True, tools="3.9.1"),
+        Release("3.8.1", "2.13", kraft=True, tools="3.8.1"),
+        Release("3.7.2", "2.13", kraft=True, tools="3.7.2"),
         Release("3.6.2", "2.13", kraft=True, extra=(LOG_OUTPUT,)),
         Release("3.5.2", "2.13", kraft=True, extra=(LOG_OUTPUT,)),
         Release("3.4.1", "2.13", kraft=True, extra=(LOG_OUTPUT,)),
@@ -111,6 +115,8 @@ RELEASES = {
     )
 }
 """One release of every version that clients may meet, newest first."""
+
+NEWEST = next(iter(RELEASES))
 
 
 def jars(release: Release) -> list[Path]:

@@ -59,6 +59,7 @@ FAMILIES: Final[dict[str, tuple[str, ...]]] = {
         "StreamsGroupTopology",
     ),
     "transaction_state": _pairs("TransactionLog"),
+    "transaction_index": ("AbortedTxn",),
 }
 """Modules, and the formats that each declares, as Kafka spells them."""
 

@@ -32,6 +32,8 @@ class StreamsGroupMetadataValue(Message, key=17, versions="0", flexible="0+"):
     metadata_hash: Int64 = field()
     validated_topology_epoch: Int32 = field(default=-1, tag=0)
     last_assignment_configs: list[LastAssignmentConfig] | None = field(nullable="0+", tag=1)
+    stored_description_topology_epoch: Int32 = field(default=-1, tag=2)
+    failed_description_topology_epoch: Int32 = field(default=-1, tag=3)
 
 
 class StreamsGroupMemberMetadataKey(Message, key=19, versions="0"):

@@ -83,6 +83,8 @@ API_KEYS: Final[dict[str, int]] = {
     "DescribeShareGroupOffsets": 90,
     "AlterShareGroupOffsets": 91,
     "DeleteShareGroupOffsets": 92,
+    "StreamsGroupTopologyDescriptionUpdate": 93,
+    "UnregisterController": 94,
 }
 """API names as Kafka spells them, and their keys."""
 

@@ -1,4 +1,7 @@
-"""ApiVersions: the versions that a broker speaks, and its features (KIP-584)."""
+"""ApiVersions: the versions that a broker speaks, and its features (KIP-584).
+
+Version 5 names the broker that the client believes to talk to; another one answers REBOOTSTRAP_REQUIRED (KIP-1242).
+"""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Bool, Int16, Int32, Int64, String
@@ -6,12 +9,14 @@ from kafkawire.protocol.wire import Bool, Int16, Int32, Int64, String
 __all__ = ["ApiVersionsRequest", "ApiVersionsResponse"]
 
 
-class ApiVersionsRequest(Request, key=18, versions="0-4", flexible="3+"):
+class ApiVersionsRequest(Request, key=18, versions="0-5", flexible="3+"):
     client_software_name: String = field("3+", ignorable=True)
     client_software_version: String = field("3+", ignorable=True)
+    cluster_id: String | None = field("5+", default=None, nullable="5+", ignorable=True)
+    node_id: Int32 = field("5+", default=-1, ignorable=True)
 
 
-class ApiVersionsResponse(Response, key=18, versions="0-4", flexible="3+"):
+class ApiVersionsResponse(Response, key=18, versions="0-5", flexible="3+"):
     class ApiVersion(Struct):
         api_key: Int16 = field()
         min_version: Int16 = field()

@@ -1,14 +1,19 @@
-"""StreamsGroupDescribe: state, topology, members and tasks of Kafka Streams groups (KIP-1071)."""
+"""StreamsGroupDescribe: state, topology, members and tasks of Kafka Streams groups (KIP-1071).
 
+Version 1 has the description of the topology where the broker keeps one (KIP-1331), and the assignor (KIP-1357).
+"""
+
+from kafkawire.protocol.messages.streams_group_topology_description_update import TopologyDescription
 from kafkawire.protocol.schema import Request, Response, Struct, field
-from kafkawire.protocol.wire import Bool, Int16, Int32, Int64, String, UInt16
+from kafkawire.protocol.wire import Bool, Int8, Int16, Int32, Int64, String, UInt16
 
 __all__ = ["KeyValue", "StreamsGroupDescribeRequest", "StreamsGroupDescribeResponse"]
 
 
-class StreamsGroupDescribeRequest(Request, key=89, versions="0", flexible="0+"):
+class StreamsGroupDescribeRequest(Request, key=89, versions="0-1", flexible="0+"):
     group_ids: list[String] = field()
     include_authorized_operations: Bool = field()
+    include_topology_description: Bool = field("1+")
 
 
 class KeyValue(Struct):
@@ -16,7 +21,7 @@ class KeyValue(Struct):
     value: String = field()
 
 
-class StreamsGroupDescribeResponse(Response, key=89, versions="0", flexible="0+"):
+class StreamsGroupDescribeResponse(Response, key=89, versions="0-1", flexible="0+"):
     class DescribedGroup(Struct):
         class Topology(Struct):
             class Subtopology(Struct):
@@ -79,6 +84,9 @@ class StreamsGroupDescribeResponse(Response, key=89, versions="0", flexible="0+"
         topology: Topology | None = field(default=None, nullable="0+")
         members: list[Member] = field()
         authorized_operations: Int32 = field(default=-2147483648)
+        topology_description: TopologyDescription | None = field("1+", default=None, nullable="1+")
+        topology_description_status: Int8 = field("1+")
+        assignor_name: String | None = field("1+", default=None, nullable="1+", ignorable=True)
 
     throttle_time_ms: Int32 = field()
     groups: list[DescribedGroup] = field()

@@ -1,4 +1,7 @@
-"""StreamsGroupHeartbeat: membership, topology and tasks of a Kafka Streams group (KIP-1071)."""
+"""StreamsGroupHeartbeat: membership, topology and tasks of a Kafka Streams group (KIP-1071).
+
+Version 1 asks for the description of the topology (KIP-1331), which StreamsGroupTopologyDescriptionUpdate brings.
+"""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Bool, Int8, Int16, Int32, Int64, String, UInt16
@@ -11,7 +14,7 @@ class KeyValue(Struct):
     value: String = field()
 
 
-class StreamsGroupHeartbeatRequest(Request, key=88, versions="0", flexible="0+"):
+class StreamsGroupHeartbeatRequest(Request, key=88, versions="0-1", flexible="0+"):
     class Topology(Struct):
         class Subtopology(Struct):
             class TopicInfo(Struct):
@@ -68,7 +71,7 @@ class StreamsGroupHeartbeatRequest(Request, key=88, versions="0", flexible="0+")
     shutdown_application: Bool = field()
 
 
-class StreamsGroupHeartbeatResponse(Response, key=88, versions="0", flexible="0+"):
+class StreamsGroupHeartbeatResponse(Response, key=88, versions="0-1", flexible="0+"):
     class Status(Struct):
         status_code: Int8 = field()
         status_detail: String = field()
@@ -96,11 +99,13 @@ class StreamsGroupHeartbeatResponse(Response, key=88, versions="0", flexible="0+
     member_id: String = field()
     member_epoch: Int32 = field()
     heartbeat_interval_ms: Int32 = field()
-    acceptable_recovery_lag: Int32 = field()
+    acceptable_recovery_lag_legacy: Int32 = field("0")
     task_offset_interval_ms: Int32 = field()
+    acceptable_recovery_lag: Int64 = field("1+", default=-1, ignorable=True)
     status: list[Status] | None = field(nullable="0+")
     active_tasks: list[TaskIds] | None = field(default=None, nullable="0+")
     standby_tasks: list[TaskIds] | None = field(default=None, nullable="0+")
     warmup_tasks: list[TaskIds] | None = field(default=None, nullable="0+")
+    topology_description_required: Bool = field("1+")
     endpoint_information_epoch: Int32 = field()
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = field(default=None, nullable="0+")
