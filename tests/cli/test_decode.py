@@ -228,6 +228,42 @@ def test_the_transaction_topic_is_known_by_its_directory(tmp_path: Path) -> None
     assert (line["type"], line["key"], line["value"]["producerId"]) == ("TransactionLog", {"transactionalId": "x"}, 9)
 
 
+def aborted_entry(producer_id: int) -> tuple[bytes, dict[str, int]]:
+    """An entry of a transaction index, written by hand, and what is in it."""
+    numbers = [producer_id, 10, 19, 15]
+    names = ["producerId", "firstOffset", "lastOffset", "lastStableOffset"]
+    return b"\0\0" + b"".join(number.to_bytes(8) for number in numbers), dict(zip(names, numbers, strict=True))
+
+
+def test_an_index_of_aborted_transactions_is_known_by_its_suffix(tmp_path: Path) -> None:
+    (first, shown), (second, shown_second) = aborted_entry(7), aborted_entry(1 << 40)
+    file = tmp_path / f"{0:020}.txnindex"
+    file.write_bytes(first + second)
+    expected = [
+        {"position": 0, "version": 0, "aborted": shown},
+        {"position": 34, "version": 0, "aborted": shown_second},
+    ]
+    assert lines(file) == lines("--as", "txnindex", stdin=first + second) == expected
+    file.write_bytes(b"")
+    assert lines(file) == []
+
+
+@pytest.mark.parametrize(
+    ("rest", "reason"),
+    [
+        (aborted_entry(1)[0][:-1], "the last entry is cut off after 33 of 34 bytes"),
+        (b"\0\1" + aborted_entry(1)[0][2:], "only versions 0 are known"),
+    ],
+)
+def test_an_index_of_aborted_transactions_is_read_up_to_where_it_is_damaged(rest: bytes, reason: str) -> None:
+    good, shown = aborted_entry(7)
+    found, errors, code = run("--as", "txnindex", stdin=good + rest)
+    assert [line["aborted"] for line in found] == [shown]
+    assert reason in errors
+    assert "at byte 34" in errors
+    assert code == 1
+
+
 def test_a_record_of_a_kind_to_come_is_shown_as_bytes(tmp_path: Path) -> None:
     known = coordinator_key(OffsetCommitKey(group="g", topic="t", partition=1))
     found, errors, code = run(segment(tmp_path / "__consumer_offsets-0", batch([(b"\0\x63new", b"v"), (known, None)])))

@@ -20,13 +20,16 @@ from kafkawire.cli.decode.connections import connection_lines
 from kafkawire.cli.decode.frames import request_line, response_line, split
 from kafkawire.cli.decode.pcap import is_capture, segments
 from kafkawire.cli.decode.records import record_lines
+from kafkawire.cli.decode.transactions import aborted_lines
 from kafkawire.cli.decode.values import Line
 from kafkawire.protocol.frames import MAX_FRAME_SIZE
 from kafkawire.protocol.records.layout import UP_TO_MAGIC
 
 __all__ = ["command"]
 
-KINDS: Final = ("request", "response", "records", "pcap")
+KINDS: Final = ("request", "response", "records", "txnindex", "pcap")
+FILES: Final = {".log": "records", ".txnindex": "txnindex"}
+"""What the files of a partition are, by their suffixes."""
 LONGEST_PATH: Final = 4096
 """Characters; what is longer is no path on any system."""
 SHORTEST_BATCH: Final = 14
@@ -47,8 +50,9 @@ def command(source: str, kind: str | None, api: str | None, version: int | None,
     """Print Kafka's bytes as JSON, one line a message.
 
     INPUT is hex or base64, a file, or - for standard input: request frames, response frames (with --api and --version), record
-    batches or a broker's segment file, a pcap or pcapng capture. Frames may have their sizes before them or not. Records of
-    __consumer_offsets and __transaction_state are decoded, control records are named.
+    batches or a broker's segment file, its index of aborted transactions (.txnindex), a pcap or pcapng capture. Frames may have
+    their sizes before them or not. Records of __consumer_offsets and __transaction_state are decoded, control records are
+    named.
 
     Keys and values that are UTF-8 without control characters are strings, others are {"base64": ...}; bytes fields of messages
     are base64. Secrets are ***. What is damaged is told on standard error with its byte, and the exit code is 1.
@@ -89,8 +93,8 @@ def _kind(start: bytes, path: Path | None) -> str:
     """What the input is, by its first bytes."""
     if is_capture(start):
         return "pcap"
-    if path is not None and path.suffix == ".log":
-        return "records"
+    if path is not None and path.suffix in FILES:
+        return FILES[path.suffix]
     if len(start) >= UP_TO_MAGIC.size:
         offset, length, _, magic = UP_TO_MAGIC.unpack_from(start)
         # In a request these bytes are API key, version and correlation id, then the length and the start of the client id.
@@ -122,6 +126,8 @@ def _lines(stream: BufferedReader, kind: str, api: int, version: int | None, top
         yield from connection_lines(segments(stream))
     elif kind == "records":
         yield from record_lines(stream, topic)
+    elif kind == "txnindex":
+        yield from aborted_lines(stream)
     else:
         for frame in split(stream.read(MAX_FRAME_SIZE + 4)):
             yield request_line(frame) if version is None else response_line(api, version, frame)
