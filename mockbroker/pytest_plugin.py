@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
     config.addinivalue_line(
         "markers",
-        'mock_kafka(brokers=3, topics={}, version="4.3", check_faults=False, ...): how to start the cluster of the fixture '
+        'mock_kafka(brokers=3, topics={}, version="4.4", check_faults=False, ...): how to start the cluster of the fixture '
         "mock_kafka, and whether a fault that never fired fails the test",
     )
 

@@ -1,7 +1,8 @@
-"""ApiVersions 0-4: what the profile of this version advertises, which is what the mock serves.
+"""ApiVersions 0-5: what the profile of this version advertises, which is what the mock serves.
 
 The connection answers unsupported versions through `downgrade` (KIP-511). Features (KIP-584) are as the real broker has them
-when it is new. What a profile lists is made once: all answers share it, and nobody may change it.
+when it is new. What a profile lists is made once: all answers share it, and nobody may change it. A client that believes to talk
+to another broker is sent back to its bootstrap servers (KIP-1242).
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ def handle(call: Call, request: ApiVersionsRequest, now: float) -> Answer:
         if not all(map(_SOFTWARE.fullmatch, names)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
         call.client.software_name, call.client.software_version = names
+    mistake = _mistake(call, request)
+    if mistake is not None:
+        return ApiVersionsResponse(error_code=mistake)
     profile = call.cluster.profile
     return ApiVersionsResponse(
         error_code=call.injected.error if call.injected is not None else ErrorCode.NONE,
@@ -36,6 +40,15 @@ def handle(call: Call, request: ApiVersionsRequest, now: float) -> Answer:
         finalized_features_epoch=profile.finalized_features_epoch,
         finalized_features=_finalized_features(profile),
     )
+
+
+def _mistake(call: Call, request: ApiVersionsRequest) -> ErrorCode | None:
+    """The error for a client that names another broker than this one, or one by half."""
+    if (request.cluster_id is None) != (request.node_id == -1):
+        return ErrorCode.INVALID_REQUEST
+    if request.cluster_id is None or (request.cluster_id, request.node_id) == (call.cluster.cluster_id, call.broker.id):
+        return None
+    return ErrorCode.REBOOTSTRAP_REQUIRED
 
 
 def downgrade(profile: Profile) -> ApiVersionsResponse:

@@ -15,7 +15,7 @@ from mockbroker.served import SERVED
 
 __all__ = ["LATEST", "Profile", "profile"]
 
-LATEST = "4.3"
+LATEST = "4.4"
 
 Ranges = dict[int, tuple[int, int]]
 """API key -> the lowest and the highest version."""

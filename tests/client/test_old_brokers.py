@@ -72,12 +72,23 @@ def test_trap_41_the_next_message_is_larger_than_the_limit(face, era):
             assert len(c.poll(timeout=SOON)) == 1
 
 
+@pytest.mark.parametrize(
+    ("version", "asked"), [("4.4", [5]), ("4.3", [5, 4]), ("2.8", [5, 3]), ("2.0", [5, 0]), ("0.10.0", [5, 0])]
+)
+def test_trap_5_api_versions_is_asked_again_in_the_version_that_the_broker_names(face, version, asked):
+    """Or in 0, where it names none."""
+    with MockCluster(brokers=1, topics={"t": 1}, version=version) as kafka, face.Connection(kafka.bootstrap) as connection:
+        assert connection.topics(timeout=SOON) == ["t"]
+        exchanges = kafka.journal.requests("ApiVersions")
+        assert [e.version for e in exchanges if e.client.connection == exchanges[0].client.connection] == asked
+
+
 def test_trap_6_a_connection_closed_on_api_versions_is_tried_in_version_0(face):
     """As some services do with versions that they do not know."""
     with MockCluster(brokers=1, topics={"t": 1}) as kafka, face.Connection(kafka.bootstrap) as connection:
         kafka.disconnect("ApiVersions", times=1)
         assert connection.topics(timeout=SOON) == ["t"]
-        assert [e.version for e in kafka.journal.requests("ApiVersions")][:2] == [4, 0]
+        assert [e.version for e in kafka.journal.requests("ApiVersions")][:2] == [5, 0]
 
 
 def test_trap_6_brokers_that_always_close_are_given_up(face):
@@ -91,7 +102,7 @@ def test_trap_6_brokers_that_always_close_are_given_up(face):
         ):
             connection.topics(timeout=0.5)
         assert [(e.api, e.version) for e in kafka.journal.requests()] == [
-            ("ApiVersions", 4),
+            ("ApiVersions", 5),
             ("ApiVersions", 0),
             ("ListOffsets", 0),
         ]

@@ -16,6 +16,7 @@ from kafkawire.protocol.formats.versioned import encode_versioned
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from mockbroker import MockCluster
 from mockbroker.control import ControlServer
+from mockbroker.profiles import LATEST
 from tests.mockbroker.groups import join, sync
 from tests.mockbroker.raw import TIMEOUT, TcpClient, batch, fetch_request, produce_request, produced
 
@@ -69,7 +70,7 @@ def control(mock):
 def test_it_lists_what_it_has(mock, control):
     found = control.get("/")
     assert found["bootstrap.servers"] == mock.bootstrap
-    assert found["version"] == "4.3"
+    assert found["version"] == LATEST
     assert "POST /faults" in found["resources"]
     assert all(found["resources"].values())
 

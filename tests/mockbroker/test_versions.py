@@ -65,6 +65,7 @@ def test_the_newest_profile_has_every_api():
         ("2.8", {"Produce": (0, 9), "Fetch": (0, 12), "Metadata": (0, 11), "ApiVersions": (0, 3)}),
         ("4.0", {"Produce": (0, 12), "Fetch": (4, 17), "ListOffsets": (1, 10), "ApiVersions": (0, 4), "CreateTopics": (2, 7)}),
         ("4.3", {"Produce": (0, 13), "Fetch": (4, 18), "Metadata": (0, 13), "OffsetFetch": (1, 10)}),
+        ("4.4", {"Produce": (0, 13), "ApiVersions": (0, 5), "DeleteGroups": (0, 3)}),
     ],
 )
 def test_ranges_that_are_well_known(version, ranges):
@@ -112,6 +113,28 @@ def test_software_names_are_checked_and_kept():
     for name in ("", "-x", "a b"):
         request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
         assert client.call(request, 3).error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.mark.parametrize(
+    ("cluster_id", "node_id", "error"),
+    [
+        (None, -1, ErrorCode.NONE),
+        ("this one", 1, ErrorCode.NONE),
+        ("another", 1, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ("this one", 2, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ("", 1, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ("this one", -1, ErrorCode.INVALID_REQUEST),
+        (None, 1, ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_a_client_that_believes_to_talk_to_another_broker_is_told(cluster_id, node_id, error):
+    """KIP-1242; that real brokers do the same, tests/interop/test_mock_parity_topics.py asks them."""
+    mock = MemoryMock(2)
+    request = ApiVersionsRequest(client_software_name="raw-client", client_software_version="1.0", node_id=node_id)
+    request.cluster_id = mock.cluster.cluster_id if cluster_id == "this one" else cluster_id
+    response = mock.client().call(request, 5)
+    assert response.error_code == error
+    assert bool(response.api_keys) is (error == ErrorCode.NONE)
 
 
 # Correlation id 7, then a body of version 0: error 35, the count as int32, key 18 with its versions; no tags, no throttle time.
@@ -168,6 +191,7 @@ def test_trap_6_kafka_0_9_hangs_on_api_versions():
 @pytest.mark.parametrize(
     ("text", "version"),
     [
+        ("4.4.0", (4, 4)),
         ("4.3.1", (4, 3)),
         ("3.6", (3, 6)),
         ("2.0.1", (2, 0)),
@@ -182,7 +206,7 @@ def test_versions_and_patch_releases(text, version):
     assert profile(text).version == version
 
 
-@pytest.mark.parametrize("text", ["0.8.1", "0.7", "4.4", "5.0", "latest", ""])
+@pytest.mark.parametrize("text", ["0.8.1", "0.7", "4.5", "5.0", "latest", ""])
 def test_unknown_versions(text):
     with pytest.raises(ValueError, match="Kafka"):
         profile(text)
