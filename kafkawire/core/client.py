@@ -377,6 +377,9 @@ class Client:
         if version >= 4:
             message.allow_auto_topic_creation = create
         response: MetadataResponse = await self.call(node_id, message, NEVER)
+        if response.error_code:
+            # REBOOTSTRAP_REQUIRED (KIP-1102): the next sources are asked, at last the bootstrap servers.
+            raise broker_error(response.error_code, f"metadata from {link.address}")
         asked = None if names is None or (version == 0 and not names) else frozenset(names)
         with self._lock:
             self.snapshot, errors = merge(self.snapshot, response, version, asked, self.net.now())

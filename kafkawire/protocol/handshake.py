@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from kafkawire.errors import DecodeError, ErrorCode, UnsupportedVersionError
+from kafkawire.errors import DecodeError, ErrorCode, UnsupportedVersionError, broker_error
 from kafkawire.protocol.frames import decode_response
 from kafkawire.protocol.messages.api_versions import ApiVersionsResponse
 from kafkawire.protocol.schema import Request
@@ -38,7 +38,8 @@ def read_api_versions(frame: bytearray, version: int) -> Ranges | int:
     """The ranges in an answer to ApiVersions `version`, or the lower version to ask with next.
 
     A broker that lacks the version answers in the form of v0 with error 35 (KIP-511); not all of those bodies parse, so the
-    error alone is enough to go down (trap 5). Raises DecodeError for any other answer that is not one.
+    error alone is enough to go down (trap 5). Raises DecodeError for any other answer that is not one, BrokerError for one that
+    is an error: REBOOTSTRAP_REQUIRED from another broker than the one meant (KIP-1242).
     """
     try:
         response = decode_response(ApiVersionsResponse, version, frame)
@@ -48,9 +49,10 @@ def read_api_versions(frame: bytearray, version: int) -> Ranges | int:
         return _downgrade(frame, version)
     if response.error_code == ErrorCode.UNSUPPORTED_VERSION and version > 0:
         return _downgrade(frame, version)
+    if response.error_code == ErrorCode.UNSUPPORTED_VERSION:
+        raise UnsupportedVersionError(f"the broker answered ApiVersions v{version} with UNSUPPORTED_VERSION")
     if response.error_code:
-        code = ErrorCode.of(response.error_code)
-        raise UnsupportedVersionError(f"the broker answered ApiVersions v{version} with {code.name}")
+        raise broker_error(response.error_code, f"ApiVersions v{version}")
     return MappingProxyType({api.api_key: (api.min_version, api.max_version) for api in response.api_keys})
 
 

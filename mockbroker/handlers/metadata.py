@@ -1,7 +1,8 @@
 """Metadata 0-13: the brokers that are online, the controller, and topics by name, by id or all, with their partitions.
 
 A missing topic is created where the request and `auto.create.topics.enable` allow it; as with Kafka the first answer is an
-error that makes the client ask again: UNKNOWN_TOPIC_OR_PARTITION under KRaft, LEADER_NOT_AVAILABLE under ZooKeeper.
+error that makes the client ask again: UNKNOWN_TOPIC_OR_PARTITION under KRaft, LEADER_NOT_AVAILABLE under ZooKeeper. Where a
+fault asks for REBOOTSTRAP_REQUIRED, it is the error of the whole answer (KIP-1102).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ _NOT_REQUESTED = -(2**31)
 
 
 def handle(call: Call, request: MetadataRequest, now: float) -> Answer:
+    if call.version >= 13 and call.injected is not None and call.injected.error is ErrorCode.REBOOTSTRAP_REQUIRED:
+        return MetadataResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     cluster = call.cluster
     controller = cluster.controller
     wants_all = request.topics is None or (not request.topics and call.version == 0)  # trap 19

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 import kafkawire
-from kafkawire.errors import ClosedError, ErrorCode, NetworkError, TimedOut, UnknownTopicError
+from kafkawire.errors import BootstrapError, ClosedError, ErrorCode, NetworkError, TimedOut, UnknownTopicError
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from mockbroker import MockCluster
@@ -129,6 +129,18 @@ def test_metadata_errors_pass(face, kafka):
     kafka.fail("Metadata", ErrorCode.LEADER_NOT_AVAILABLE, topic="one", times=3)
     with face.Connection(kafka.bootstrap, retry_backoff_ms=10) as connection:
         assert len(connection.partitions("one")) == 1
+
+
+def test_a_broker_that_asks_for_a_new_start_is_no_source_of_metadata(face, kafka):
+    """KIP-1102: its answer is empty, and what is known stays true until another source has answered."""
+    for broker in (1, 2):
+        kafka.fail("Metadata", ErrorCode.REBOOTSTRAP_REQUIRED, broker=broker)
+    with face.Connection(kafka.bootstrap, retry_backoff_ms=10) as connection:
+        for _ in range(5):
+            assert connection.topics(timeout=SOON) == ["many", "one"]
+    kafka.fail("Metadata", ErrorCode.REBOOTSTRAP_REQUIRED)
+    with face.Connection(kafka.bootstrap) as connection, pytest.raises(BootstrapError, match="REBOOTSTRAP_REQUIRED"):
+        connection.topics(timeout=0.2)
 
 
 def test_use_after_close(face, kafka):

@@ -11,7 +11,7 @@ from kafkawire.core.buffer import Buffer, Segment
 from kafkawire.core.columns import Columns
 from kafkawire.core.faces import DeliveryFace
 from kafkawire.core.partition import PartitionState
-from kafkawire.errors import DecodeError, UnsupportedVersionError
+from kafkawire.errors import BrokerError, DecodeError, ErrorCode, UnsupportedVersionError
 from kafkawire.message import TopicPartition
 from kafkawire.net.base import NEVER
 from kafkawire.protocol.handshake import common_version, read_api_versions
@@ -171,3 +171,6 @@ def test_other_answers_are_errors():
         read_api_versions(bytearray(HEADER + b"\0\0\0"), 0)
     with pytest.raises(UnsupportedVersionError, match="UNSUPPORTED_VERSION"):
         read_api_versions(bytearray(HEADER + b"\0\x23\0\0\0\0"), 0)
+    with pytest.raises(BrokerError, match="REBOOTSTRAP_REQUIRED") as caught:
+        read_api_versions(bytearray(HEADER + b"\0\x81\1\0\0\0\0\0"), 5)
+    assert caught.value.error is ErrorCode.REBOOTSTRAP_REQUIRED
