@@ -1,8 +1,8 @@
 """ApiVersions 0-5: what the profile of this version advertises, which is what the mock serves.
 
 The connection answers unsupported versions through `downgrade` (KIP-511). Features (KIP-584) are as the real broker has them
-when it is new. What a profile lists is made once: all answers share it, and nobody may change it. A client that believes to talk
-to another broker is sent back to its bootstrap servers (KIP-1242).
+when it is new. What a profile lists is made once: all answers share it, and nobody may change it. A client that believes to
+talk to another broker is sent back to its bootstrap servers (KIP-1242).
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ OLD_PEERS = {
 BITFIELDS = {"cluster_authorized_operations", "topic_authorized_operations", "authorized_operations"}
 """Fields that kafka-python renames or shows as sets; their bytes are compared all the same."""
 
-NAMES_OF_THE_PEER = {(protocol.request("TxnOffsetCommit"), "generation_id_or_member_epoch"): "generation_id"}
+FORMER_NAMES = {("TxnOffsetCommitRequest", "generation_id_or_member_epoch"): "generation_id"}
 """What Kafka called a field before it gave it another name."""
 
 ApiVersionsResponse = protocol.response("ApiVersions")
@@ -79,7 +79,7 @@ def plain(field: Field, value: Any) -> Any:
 def assert_same(ours: Struct, theirs: Any, version: int) -> None:
     for field in type(ours).fields:
         if version in field.versions and field.name not in BITFIELDS:
-            name = NAMES_OF_THE_PEER.get((type(ours), field.name), field.name)
+            name = FORMER_NAMES.get((type(ours).__name__, field.name), field.name)
             assert_same_value(field, getattr(ours, field.name), getattr(theirs, name), version)
 
 

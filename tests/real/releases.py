@@ -50,7 +50,7 @@ class Release:
     knows_no_brokers: bool = False
     """Whether Metadata lists no broker before the first topic: the controller of 0.8 tells brokers of partitions only."""
     tools: str = ""
-    """The release whose command-line tools serve it, where they are an artefact of their own: not each of those is to be had."""
+    """The release whose command-line tools serve it, where they are an artefact of their own: not each of these can be had."""
     extra: tuple[str, ...] = ()
     """More artefacts as group:artifact:version."""
     excluded: tuple[str, ...] = ()
@@ -74,13 +74,15 @@ class Release:
 JAXB = "javax.xml.bind:jaxb-api:2.3.1"
 # Some releases bring an API for logs and no output.
 LOG_OUTPUT = "org.slf4j:slf4j-simple:1.7.36"
+# The broker of 4.4.0 names it, Maven does not have it, and nothing here needs it.
+TOOLS_API = "org.apache.kafka:kafka-tools-api"
 # ZooKeeper's client of 3.4.13 and 3.4.14 takes the form in which Java prints addresses since version 14 for a host name.
 ZOOKEEPER = "org.apache.zookeeper:zookeeper:3.4.12"
 
 RELEASES = {
     release.version: release
     for release in (
-        Release("4.4.0", "2.13", kraft=True, tools="4.3.1", extra=(LOG_OUTPUT,), excluded=("org.apache.kafka:kafka-tools-api",)),
+        Release("4.4.0", "2.13", kraft=True, tools="4.3.1", extra=(LOG_OUTPUT,), excluded=(TOOLS_API,)),
         Release("4.3.1", "2.13", kraft=True, tools="4.3.1", extra=(LOG_OUTPUT,)),
         Release("4.2.0", "2.13", kraft=True, tools="4.2.0", extra=(LOG_OUTPUT,)),
         Release("4.1.1", "2.13", kraft=True, tools="4.1.1", extra=(LOG_OUTPUT,)),
