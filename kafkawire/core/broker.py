@@ -45,13 +45,16 @@ class Address:
 class BrokerLink:
     """A link with the versions of its broker. Safe to use from any thread."""
 
-    __slots__ = ("_client_id", "_versions", "address", "link", "muted_until", "ranges")
+    __slots__ = ("_client_id", "_net", "_versions", "address", "link", "muted_until", "ranges", "used_at")
 
-    def __init__(self, link: Link, address: Address, ranges: Ranges, client_id: str) -> None:
+    def __init__(self, net: Net, link: Link, address: Address, ranges: Ranges, client_id: str) -> None:
         self.link = link
         self.address = address
         self.ranges = ranges
         self.muted_until = 0.0
+        self.used_at = net.now()
+        """When the last request was sent."""
+        self._net = net
         self._client_id = client_id
         self._versions: dict[tuple[int, int | None], int] = {}
 
@@ -68,14 +71,16 @@ class BrokerLink:
 
     def send(self, message: Request, version: int, signal: Signal | None) -> Pending:
         """Send without waiting; see `Link.send`."""
+        self.used_at = self._net.now()
         return self.link.send(self.frame(message, version), signal)
 
-    async def call(self, net: Net, message: Request, deadline: float, highest: int | None = None) -> Any:
+    async def call(self, message: Request, deadline: float, highest: int | None = None) -> Any:
         """One request and its decoded response, after any pause that the broker asked for."""
-        kind = type(message)
+        kind, net = type(message), self._net
         version = self.version(kind, highest)
         if self.muted_until > net.now():
             await net.wait(net.signal(), min(self.muted_until, deadline))
+        self.used_at = net.now()
         frame = await call(net, self.link, self.frame(message, version), deadline)
         answer = decode_response(response(kind.key), version, frame)
         self.note_throttle(answer, kind.key, version, net.now())
@@ -127,11 +132,11 @@ class Dialer:
                 raise
             else:
                 log.info("connected to %s", address)
-                return BrokerLink(link, address, ranges, self._options["client_id"])
+                return BrokerLink(self._net, link, address, ranges, self._options["client_id"])
         link = await self._connect(address, deadline)
-        broker = BrokerLink(link, address, BEFORE_API_VERSIONS, self._options["client_id"])
+        broker = BrokerLink(self._net, link, address, BEFORE_API_VERSIONS, self._options["client_id"])
         try:
-            await broker.call(self._net, ListOffsetsRequest(replica_id=-1), deadline)
+            await broker.call(ListOffsetsRequest(replica_id=-1), deadline)
         except BaseException:
             link.close()
             self._legacy.pop(address, None)

@@ -33,6 +33,9 @@ __all__ = ["CONTROL", "Client", "Purpose"]
 log = logging.getLogger("kafkawire.connection")
 
 
+IN_A_ROW = 2.0
+"""Seconds between two rounds of asking for metadata within which the second counts as another try of the first."""
+
 UNKNOWN_FOR_GOOD = 4
 """Attempts, over about a second and a half, after which a topic is taken not to exist: creation is asynchronous (trap 131)."""
 
@@ -53,7 +56,10 @@ CONTROL = Purpose("control")
 
 
 class Slot:
-    """The place of one link: the link while it is up, and how connecting has gone."""
+    """The place of one link: the link while it is up, and how connecting has gone.
+
+    Its state is written in its flight, which runs once at a time, and by `close`; all others only look at it.
+    """
 
     def __init__(self, client: Client, node_id: int, purpose: Purpose) -> None:
         self.node_id = node_id
@@ -61,7 +67,6 @@ class Slot:
         self.error: KafkaError | None = None
         self.failures = 0
         self.retry_at = 0.0
-        self.used_at = 0.0
         self.flight = Flight(client.net, self._connect, f"kafkawire-connect-{node_id}-{purpose.name}")
         self._client = client
         self._closed = False
@@ -72,15 +77,9 @@ class Slot:
         One that was idle for long is not used again: the broker may be closing it at this moment (trap 14).
         """
         link = self.link
-        if link is None:
+        if link is None or link.link.error is not None or link.address != address:
             return None
-        now = self._client.net.now()
-        idle = now - self.used_at
-        self.used_at = now
-        if link.link.error is None and link.address == address and idle < self._client.max_idle:
-            return link
-        link.link.close()
-        return None
+        return link if self._client.net.now() - link.used_at < self._client.max_idle else None
 
     @property
     def up(self) -> bool:
@@ -93,6 +92,8 @@ class Slot:
             address = client.address(self.node_id)
             if self.usable(address) is not None:
                 return
+            if self.link is not None:
+                self.link.link.close()
             link = await client.dialer.open(address, client.net.now() + client.setup_timeout)
         except KafkaError as error:
             if client.closed:
@@ -100,13 +101,12 @@ class Slot:
             self.failures += 1
             self.error = error
             self.retry_at = client.net.now() + client.reconnect_backoff.delay(self.failures)
-            client.outdated = True
+            client.suspect_metadata()
             who = f"broker {self.node_id}" if self.node_id >= 0 else "bootstrap server"
             log.log(logging.WARNING if self.failures == 1 else logging.DEBUG, "%s: %s", who, error)
             return
         self.failures = 0
         self.error = None
-        self.used_at = client.net.now()
         self.link = link
         if client.closed or self._closed:
             link.link.close()
@@ -126,8 +126,6 @@ class Client:
         self.options = options
         self.closed = False
         self.snapshot = Snapshot()
-        self.outdated = False
-        """Whether a broker could not be reached since the last answer: what it led may have moved."""
         self.dialer = Dialer(net, options, tls_options(options))
         self.setup_timeout = 3 * options["socket_connection_setup_timeout_ms"] / 1000
         self.max_idle = options["connections_max_idle_ms"] / 1000
@@ -142,9 +140,14 @@ class Client:
         self._want_all = False
         self._topic_errors: dict[str, ErrorCode | None] = {}
         self._refresh_error: KafkaError | None = None
-        self._refresh_failures = 0
         self._refreshed = 0
         self._refresh = Flight(net, self._refresh_metadata, "kafkawire-metadata")
+        self._outdated = False
+        """Whether metadata may be wrong; raised by anyone, lowered where asking begins."""
+        self._rounds_in_a_row = 0
+        self._asked_at = float("-inf")
+        self._ask_again_at = float("-inf")
+        """When the last round of asking ended, and before when the next one does not begin by itself; its flight's."""
 
     # ---- links
 
@@ -169,7 +172,8 @@ class Client:
     def link_or_connect(self, node_id: int, purpose: Purpose, signal: Signal) -> BrokerLink | float:
         """The link if it is up; otherwise when to look again.
 
-        Connecting starts, unless it is too early to try again; `signal` is set when it has ended.
+        Connecting starts, unless it is too early to try again; `signal` is set when it has ended. Raises NetworkError if the
+        cluster no longer lists the broker.
         """
         self.check_open()
         slot = self.slot(node_id, purpose)
@@ -179,7 +183,7 @@ class Client:
         now = self.net.now()
         if now >= slot.retry_at:
             slot.flight.start(signal)
-            return now + self.setup_timeout
+            return NEVER
         return slot.retry_at
 
     async def link(self, node_id: int, purpose: Purpose, deadline: float) -> BrokerLink:
@@ -215,7 +219,7 @@ class Client:
         link = await self.link(node_id, purpose, deadline)
         patience = self.net.now() + self.options["request_timeout_ms"] / 1000
         try:
-            return await link.call(self.net, message, min(deadline, patience), highest)
+            return await link.call(message, min(deadline, patience), highest)
         except TimedOut as error:
             name, seconds = type(message).name, self.options["request_timeout_ms"] / 1000
             late = f"in {seconds:g} s" if patience <= deadline else "in the time given"
@@ -257,9 +261,23 @@ class Client:
             raise ConfigurationError("a topic name cannot be empty")
         self._wanted[topic] = create or self._wanted.get(topic, False)
 
-    def start_refresh(self, signal: Signal) -> None:
-        """Ask for metadata, unless that is under way; `signal` is set when the answer is in."""
+    def suspect_metadata(self) -> None:
+        """Something has failed that newer metadata may explain: have it asked for. Any thread."""
+        self._outdated = True
+
+    def keep_fresh(self, signal: Signal) -> float:
+        """Ask for metadata if it is suspected to be wrong, or old; returns when to look again.
+
+        `signal` is set when the answer is in. While the suspicion comes back again and again, so do rounds of asking, with
+        pauses between them that grow.
+        """
+        now = self.net.now()
+        aged = self.snapshot.updated_at + self.options["metadata_max_age_ms"] / 1000
+        due = max(self._ask_again_at, now if self._outdated else aged)
+        if due > now:
+            return due
         self._refresh.start(signal)
+        return NEVER
 
     async def refresh(self, deadline: float, *, all_topics: bool = False) -> None:
         """Ask for metadata and wait for it. Raises BootstrapError, another NetworkError, or TimedOut."""
@@ -270,7 +288,7 @@ class Client:
             if not await self._refresh.join(deadline) or self._is_final(self._refresh_error):
                 raise self._no_metadata()
             if self._refresh_error is not None:
-                await self.net.wait(self.net.signal(), min(deadline, self._retry_time()))
+                await self.net.wait(self.net.signal(), min(deadline, self._ask_again_at))
                 if self.net.now() >= deadline:
                     raise self._no_metadata()
 
@@ -305,13 +323,6 @@ class Client:
             attempts += 1
             await self.net.wait(self.net.signal(), min(deadline, self.net.now() + self.retry_backoff.delay(attempts)))
 
-    def stale(self, now: float) -> bool:
-        """Whether metadata is older than metadata_max_age_ms, or a broker has become unreachable since."""
-        return self.outdated or now - self.snapshot.updated_at > self.options["metadata_max_age_ms"] / 1000
-
-    def _retry_time(self) -> float:
-        return self.net.now() + self.retry_backoff.delay(max(1, self._refresh_failures))
-
     @staticmethod
     def _is_final(error: KafkaError | None) -> bool:
         """Whether asking again cannot help: every bootstrap server is something else than a Kafka broker."""
@@ -330,7 +341,20 @@ class Client:
 
     async def _refresh_metadata(self) -> None:
         """One round: brokers in turn until one answers."""
-        self.outdated = False
+        self._outdated = False
+        in_a_row = self.net.now() - self._asked_at < IN_A_ROW
+        self._rounds_in_a_row = self._rounds_in_a_row + 1 if in_a_row else 0
+        self._refresh_error = await self._ask_in_turn()
+        if self._refresh_error is None:
+            self._refreshed += 1
+        else:
+            self._outdated = True
+        self._asked_at = self.net.now()
+        pause = self.retry_backoff.delay(self._rounds_in_a_row) if self._rounds_in_a_row else 0.0
+        self._ask_again_at = self._asked_at + pause
+
+    async def _ask_in_turn(self) -> KafkaError | None:
+        """Why no broker has answered; None if one has."""
         reasons: dict[Address, KafkaError] = {}
         for node_id in self._metadata_sources():
             address = self.address(node_id)
@@ -338,13 +362,9 @@ class Client:
                 await self._ask_metadata(node_id)
             except KafkaError as error:
                 reasons[address] = error
-                continue
-            self._refresh_error = None
-            self._refresh_failures = 0
-            self._refreshed += 1
-            return
-        self._refresh_failures += 1
-        self._refresh_error = _unreachable(reasons)
+            else:
+                return None
+        return _unreachable(reasons)
 
     def _metadata_sources(self) -> list[int]:
         up: list[int] = []

@@ -48,7 +48,6 @@ class ConsumerCore:
         self._topics_error: tuple[set[str], KafkaError] | None = None
         """Why some topics were not found."""
         self._positions = Positions(client, options)
-        self._refresh_at = 0.0
         self._closed = False
         self._reset = parse_start(options["auto_offset_reset"])
         self._one_fetch = OneFetch(client, options)
@@ -352,18 +351,11 @@ class ConsumerCore:
 
     def _prepare(self, now: float) -> float:
         """Start what positions and leaders need; returns when to look again."""
-        fetcher, client = self._fetcher, self._client
-        if self._snapshot is not None and any(s.position is None and s.retry_at <= now for s in fetcher.states.values()):
-            self._positions.find(fetcher.states.values(), self._signal)
-        if (fetcher.stale_metadata or client.stale(now)) and now >= self._refresh_at:
-            fetcher.stale_metadata = False
-            self._refresh_at = now + client.retry_backoff.delay(1)
-            client.start_refresh(self._signal)
-        return (
-            self._refresh_at
-            if fetcher.stale_metadata
-            else min((s.retry_at for s in fetcher.states.values() if s.retry_at > now), default=now + client.setup_timeout)
-        )
+        states = self._fetcher.states.values()
+        if self._snapshot is not None and any(state.position is None and state.retry_at <= now for state in states):
+            self._positions.find(states, self._signal)
+        retries = [state.retry_at for state in states if state.retry_at > now]
+        return min([self._client.keep_fresh(self._signal), *retries])
 
     def _take_positions(self, now: float) -> None:
         """Use what has been found, unless it was for a partition that has been sought or taken away since."""

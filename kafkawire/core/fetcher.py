@@ -125,8 +125,6 @@ class Fetcher:
         self._purpose = Purpose("fetch")
         self.states: dict[TopicPartition, PartitionState] = {}
         self.buffer = Buffer()
-        self.stale_metadata = False
-        """Whether metadata must be asked for before some partition can go on."""
         self._turns: dict[int, int] = {}
         self._errors: dict[PartitionState, tuple[int, KafkaError]] = {}
         """What the caller of poll has to know, and the epoch that it is about."""
@@ -140,7 +138,7 @@ class Fetcher:
             try:
                 link = self._client.link_or_connect(node, self._purpose, self._signal)
             except NetworkError:
-                self.stale_metadata = True
+                self._client.suspect_metadata()
                 continue
             if not isinstance(link, BrokerLink):
                 due = min(due, link)
@@ -186,7 +184,7 @@ class Fetcher:
                 continue
             leader = self._client.snapshot.leader(*state.tp)
             if leader is None:
-                self.stale_metadata = True
+                self._client.suspect_metadata()
             elif leader not in self._in_flight:
                 groups.setdefault(leader, []).append((state, offset))
         return groups
@@ -228,7 +226,7 @@ class Fetcher:
             if isinstance(error, DecodeError):
                 request.link.link.fail(error)
             log.warning("fetch: %s", error)
-            self.stale_metadata = True
+            self._client.suspect_metadata()
             for state, _, _ in request.asked.values():
                 self.pause(state, now)
             return
@@ -290,7 +288,7 @@ class Fetcher:
                 state.seek(None, start)
             return
         if code.refresh_metadata:
-            self.stale_metadata = True
+            self._client.suspect_metadata()
         if not code.retriable:
             self.report(state, broker_error(code, where))
         self.pause(state, now)

@@ -90,8 +90,6 @@ class Sender:
         self._max_request = options["max_request_size"]
         self._purpose = Purpose("produce")
         self._nodes: dict[int, Node] = {}
-        self._refresh_at = NEVER
-        self._refresh_failures = 0
         self._snapshot = client.snapshot
         self.closing = False
         """Whether to finish once nothing is queued."""
@@ -110,14 +108,12 @@ class Sender:
             for batch in drained.expired:
                 self._expire(batch)
             if drained.leaderless:
-                self._ask_for_metadata(now)
-            else:
-                self._refresh_failures = 0
+                self._client.suspect_metadata()
             for node_id, batches in drained.taken.items():
                 self._send(self._nodes[node_id], links[node_id], batches, now)
             if drained.taken or drained.expired:
                 continue
-            due = min(due, drained.due, connect_due, self._refresh_metadata(now))
+            due = min(due, drained.due, connect_due, self._client.keep_fresh(accumulator.signal))
             finished = self.closing and drained.empty
             if finished and self._acks == 0 and self._backlog():
                 return now + BACKLOG_PAUSE, False  # closing the links would lose it
@@ -155,7 +151,7 @@ class Sender:
         except (NetworkError, RequestTimedOut, DecodeError) as error:
             request.link.link.fail(error)
             log.warning("produce: %s; %d batches will be sent again", error, len(request.batches))
-            self._refresh_at = min(self._refresh_at, now)
+            self._client.suspect_metadata()
             for batch in request.batches:
                 self._failed(batch, error, now, retriable=True)
             return
@@ -194,7 +190,7 @@ class Sender:
         where = f"{queue.topic} partition {queue.index}"
         error = broker_error(code, f"{where}: {text}" if text else where)
         if code.refresh_metadata:
-            self._refresh_at = min(self._refresh_at, now)
+            self._client.suspect_metadata()
         if self._idempotence.active and code in _NEW_PRODUCER_ID:
             self._idempotence.renew(f"{where}: {code.name}")
             self._failed(batch, error, now, retriable=True)
@@ -237,20 +233,19 @@ class Sender:
             if node.idle_until > now:
                 due = min(due, node.idle_until)
                 continue
-            if node.link is None or node.link.link.error is not None:
-                try:
-                    link = self._client.link_or_connect(node_id, self._purpose, self._accumulator.signal)
-                except NetworkError:
-                    self._ask_for_metadata(now)
-                    continue
-                if not isinstance(link, BrokerLink):
-                    due = min(due, link)
-                    continue
-                node.link = link
-            if self._acks == 0 and node.link.link.backlog() > self._max_request:
+            try:
+                link = self._client.link_or_connect(node_id, self._purpose, self._accumulator.signal)
+            except NetworkError:
+                self._client.suspect_metadata()
+                continue
+            if not isinstance(link, BrokerLink):
+                due = min(due, link)
+                continue
+            node.link = link
+            if self._acks == 0 and link.link.backlog() > self._max_request:
                 due = min(due, now + BACKLOG_PAUSE)
                 continue
-            links[node_id] = node.link
+            links[node_id] = link
         return links, due
 
     def _backlog(self) -> int:
@@ -333,22 +328,6 @@ class Sender:
             self._snapshot = snapshot
             for topic in snapshot.topics.values():
                 self._accumulator.grow_topic(topic.name, len(topic.partitions))
-
-    def _ask_for_metadata(self, now: float) -> None:
-        if self._refresh_at == NEVER:
-            self._refresh_failures += 1
-            self._refresh_at = now + (
-                self._client.retry_backoff.delay(self._refresh_failures) if self._refresh_failures > 1 else 0
-            )
-
-    def _refresh_metadata(self, now: float) -> float:
-        """Ask for metadata when it is time; returns when that will be."""
-        client = self._client
-        if self._refresh_at > now and not client.stale(now):
-            return min(self._refresh_at, client.snapshot.updated_at + client.options["metadata_max_age_ms"] / 1000)
-        self._refresh_at = NEVER
-        client.start_refresh(self._accumulator.signal)
-        return NEVER
 
 
 def _timed_out(batch: Batch, error: KafkaError | None) -> DeliveryTimedOut:

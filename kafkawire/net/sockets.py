@@ -162,6 +162,8 @@ class Link:
         self._peer = ClientPeer()
         self._outbox = _Outbox()
         self._write_error: OSError | None = None
+        self._told = False
+        """Whether everybody who waits for a reply has been told that the link is down."""
         self._arrived: list[int] = []
         self._replies: list[tuple[Any, bytearray]] = []
 
@@ -190,6 +192,8 @@ class Link:
 
     def fail(self, error: Exception) -> None:
         """See `net.base.Link.fail`. If this is interrupted, the leader completes it: the shutdown shows in its poll."""
+        if self._told:
+            return
         with self._lock:
             if self.error is None:
                 self.error = error
@@ -226,8 +230,11 @@ class Link:
             self._net.attend(self)
 
     def _complete_all(self) -> None:
-        for pending in [self._opened, *self._peer.outstanding()]:
-            pending.complete(None, self.error)
+        """Tell everybody who waits, once: their signals wake flows, which must not be woken for nothing."""
+        if not self._told:
+            for pending in [self._opened, *self._peer.outstanding()]:
+                pending.complete(None, self.error)
+            self._told = True
 
     # ---- the leader
 

@@ -41,6 +41,23 @@ def test_requests_in_flight_get_their_own_replies(run):
 
 
 @both_drivers
+def test_failing_a_link_again_wakes_nobody(run):
+    async def flow(net):
+        link, signal = await connect(net, server), net.signal()
+        pending = link.send(frame(SILENT), signal)
+        link.fail(ConnectionLost("first"))
+        await net.wait(signal, net.now() + SOON)
+        for again in (link.close, lambda: link.fail(ConnectionLost("second"))):
+            signal.clear()
+            again()
+            assert not signal.flag
+        assert str(pending.error) == str(link.error) == "first"
+
+    with Server() as server:
+        run(flow)
+
+
+@both_drivers
 @pytest.mark.parametrize("size", [256, 65_536, 3_000_064])
 def test_replies_of_any_size(run, size):
     async def flow(net):
