@@ -1,20 +1,34 @@
-"""The command line, `kafkawire COMMAND`: one module a command, loaded when it is called. Needs the extra `cli`."""
+"""The command line, `kafkawire COMMAND`: one module a command, loaded when it is called. Most need the extra `cli`."""
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 
-__all__ = ["main"]
+__all__ = ["PLAIN", "main", "run_plain"]
+
+PLAIN = {"doctor": "kafkawire.cli.doctor", "mock": "mockbroker.cli"}
+"""Command that needs no other package -> the module whose `main` takes its arguments."""
 
 
 def main() -> int:
     """Run the command line; the exit code, where a command does not end the process itself."""
     missing = [name for name in ("click", "rich") if find_spec(name) is None]
-    if missing:
-        print(f"The command line needs {' and '.join(missing)}: pip install 'kafkawire[cli]'", file=sys.stderr)
-        return 2
-    from kafkawire.cli.app import app
+    if not missing:
+        from kafkawire.cli.app import app
 
-    app(prog_name="kafkawire")
-    return 0
+        app(prog_name="kafkawire")
+        return 0
+    command, *arguments = sys.argv[1:] or [""]
+    if command in PLAIN:
+        return run_plain(command, arguments)
+    advice = f"pip install 'kafkawire[cli]' (without it there are: {', '.join(PLAIN)})"
+    print(f"The command line needs {' and '.join(missing)}: {advice}", file=sys.stderr)
+    return 2
+
+
+def run_plain(command: str, arguments: list[str]) -> int:
+    """Run a command of PLAIN; its exit code."""
+    code: int = import_module(PLAIN[command]).main(arguments)
+    return code

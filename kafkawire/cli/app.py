@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from kafkawire.cli import PLAIN, run_plain
 from kafkawire.errors import KafkaError
 from kafkawire.version import __version__
 
@@ -29,6 +30,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name in PLAIN:
+            return _passed_on(cmd_name)
         command: click.Command = import_module(f"kafkawire.cli.{cmd_name}").command
         return command
 
@@ -42,6 +45,17 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except KafkaError as error:
             raise click.ClickException(str(error)) from error
+
+
+def _passed_on(name: str) -> click.Command:
+    """A command that reads its own arguments, --help among them."""
+
+    @click.command(name, add_help_option=False, context_settings={"ignore_unknown_options": True})
+    @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+    def command(arguments: tuple[str, ...]) -> None:
+        raise SystemExit(run_plain(name, list(arguments)))
+
+    return command
 
 
 @click.command(cls=_Commands)

@@ -1,38 +1,35 @@
-"""`kafkawire doctor`: what is installed, and what serves the features that have several implementations."""
+"""`kafkawire doctor`: what is installed, and what serves the features that have several implementations. Needs no package."""
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import json
 import platform
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-import click
-from rich.console import Console
-from rich.table import Table
-
-from kafkawire.cli import options
 from kafkawire.protocol import accelerators
 from kafkawire.version import __version__
 
-__all__ = ["command"]
+__all__ = ["main"]
 
 FEATURES = ("compression", "crc32c", "murmur2", "records")
 """Modules of kafkawire.protocol that enter what they can do in several ways into the registry when they are loaded."""
-LIBRARIES = {"numpy": "fast", "pyarrow": "arrow", "pyspark": "spark"}
+LIBRARIES = {"numpy": "fast", "pyarrow": "arrow", "pyspark": "spark", "click": "cli", "rich": "cli"}
 """Optional library -> the extra that brings it."""
 
 
-@click.command("doctor")
-@options.as_json
-def command(as_json: bool) -> None:
-    """Show what is installed, and what serves checksums and compression."""
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; the exit code. Ends the process with code 2 on wrong arguments, as argparse does."""
+    parser = argparse.ArgumentParser(
+        "kafkawire doctor", description="Show what is installed, and what serves checksums and compression."
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
     found = findings()
-    if as_json:
-        print(json.dumps(found, indent=2))
-    else:
-        Console().print(_table(found))
+    print(json.dumps(found, indent=2) if parser.parse_args(arguments).json else "\n".join(_lines(found)))
+    return 0
 
 
 def findings() -> dict[str, Any]:
@@ -53,18 +50,13 @@ def _version(library: str) -> str | None:
         return None
 
 
-def _table(found: dict[str, Any]) -> Table:
-    table = Table("What", "Found")
-    table.add_row("kafkawire", found["kafkawire"])
-    table.add_row("Python", found["python"], end_section=True)
-    for feature, implementation in sorted(found["features"].items()):
-        table.add_row(feature, implementation or _advice("fast"))
-    table.add_section()
-    for library, version in found["libraries"].items():
-        table.add_row(library, version or _advice(LIBRARIES[library]))
-    return table
+def _lines(found: dict[str, Any]) -> Iterator[str]:
+    rows = {"kafkawire": found["kafkawire"], "Python": found["python"]}
+    rows |= {feature: found["features"][feature] or _advice("fast") for feature in sorted(found["features"])}
+    rows |= {library: version or _advice(LIBRARIES[library]) for library, version in found["libraries"].items()}
+    width = max(map(len, rows))
+    return (f"{what:{width}}  {served_by}" for what, served_by in rows.items())
 
 
 def _advice(extra: str) -> str:
-    # A backslash, since rich takes brackets for markup.
-    return f"nothing: pip install 'kafkawire\\[{extra}]'"
+    return f"nothing: pip install 'kafkawire[{extra}]'"

@@ -2,11 +2,77 @@
 
 from __future__ import annotations
 
+import functools
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
 import click
 
-__all__ = ["as_json", "bootstrap"]
+from kafkawire.config import ConnectionOptions, from_properties
 
-bootstrap = click.option(
-    "--bootstrap", metavar="HOST:PORT", default="localhost:9092", show_default=True, help="Some brokers, separated by commas."
-)
+__all__ = ["as_json", "cluster"]
+
+PROPERTY = re.compile(r"\s*(?P<name>[^\s=:]+)\s*[=:]\s*(?P<value>.*?)\s*")
+"""A line of a properties file. Continued lines and escapes are not read."""
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def cluster(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say how to reach a cluster. The command gets them as `client`, keywords for `Connection`.
+
+    It has no `bootstrap_servers` if none were given.
+    """
+
+    @click.option("-b", "--bootstrap", metavar="HOST:PORT", help="Some brokers, separated by commas.")
+    @click.option(
+        "-X", "--option", "settings", metavar="NAME=VALUE", multiple=True, help="An option, as ssl.cafile=ca.pem; repeatable."
+    )
+    @click.option(
+        "--config",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A properties file of such options; what stands on the command line goes first.",
+    )
+    @click.option(
+        "--timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0, min_open=True),
+        default=10,
+        show_default=True,
+        help="How long the cluster may take to answer.",
+    )
+    @functools.wraps(command)
+    def with_client(
+        *, bootstrap: str | None, settings: tuple[str, ...], config: Path | None, timeout: float, **others: Any
+    ) -> None:
+        logging.getLogger("kafkawire").addHandler(logging.NullHandler())  # what goes wrong is told once, as the command's error
+        properties = {"default.api.timeout.ms": str(max(1, round(timeout * 1000)))}
+        if config is not None:
+            properties |= _properties(_lines(config))
+        properties |= _properties(("-X", setting) for setting in settings)
+        if bootstrap is not None:
+            properties["bootstrap.servers"] = bootstrap
+        command(client=from_properties(ConnectionOptions, properties), **others)
+
+    return with_client
+
+
+def _lines(file: Path) -> Iterator[tuple[str, str]]:
+    """Where each line stands, and what it says; without comments."""
+    for number, line in enumerate(file.read_text("utf-8", "replace").splitlines(), start=1):
+        if line.strip() and line.lstrip()[0] not in "#!":
+            yield f"{file}, line {number}", line
+
+
+def _properties(lines: Iterable[tuple[str, str]]) -> dict[str, str]:
+    found = {}
+    for place, line in lines:
+        pair = PROPERTY.fullmatch(line)
+        if pair is None:
+            raise click.UsageError(f"{place} is not NAME=VALUE.")
+        found[pair["name"]] = pair["value"]
+    return found

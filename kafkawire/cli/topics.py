@@ -10,16 +10,17 @@ from rich.table import Column, Table
 
 from kafkawire import Connection
 from kafkawire.cli import options
+from kafkawire.config import ConnectionOptions
 
 __all__ = ["command"]
 
 
 @click.command("topics")
-@options.bootstrap
+@options.cluster
 @options.as_json
-def command(bootstrap: str, as_json: bool) -> None:
+def command(client: ConnectionOptions, as_json: bool) -> None:
     """List the topics of a cluster with their partitions and replicas."""
-    with Connection(bootstrap) as connection:
+    with Connection(**client) as connection:
         found = [_describe(connection, name) for name in connection.topics()]
     if as_json:
         print(json.dumps(found, indent=2))

@@ -48,6 +48,53 @@ def test_a_request_in_every_form_of_input(data: bytes, tmp_path: Path) -> None:
     assert lines("-", stdin=data) == lines(stdin=data) == [METADATA_LINE]
 
 
+XXD = """\
+00000000: 0000 001b 0003 0001 0000 0007 0002 6d65  ..............me
+00000010: 0000 0002 0001 7400 066f 7264 6572 73    ......t..orders
+"""
+HEXDUMP = """\
+00000000  00 00 00 1b 00 03 00 01  00 00 00 07 00 02 6d 65  |..............me|
+00000010  00 00 00 02 00 01 74 00  06 6f 72 64 65 72 73     |......t..orders|
+0000001f
+"""
+WIRESHARK = """\
+0000   00 00 00 1b 00 03 00 01 00 00 00 07 00 02 6d 65   ..............me
+0010   00 00 00 02 00 01 74 00 06 6f 72 64 65 72 73      ......t..orders
+"""
+TCPDUMP = """\
+\t0x0000:  0000 001b 0003 0001 0000 0007 0002 6d65  ..............me
+\t0x0010:  0000 0002 0001 7400 066f 7264 6572 73    ......t..orders
+"""
+OD = " 00 00 00 1b 00 03 00 01 00 00 00 07 00 02 6d 65\n 00 00 00 02 00 01 74 00 06 6f 72 64 65 72 73\n"
+BASE64 = "AAAAGwADAAEAAAAHAAJtZQAAAAIAAXQA\nBm9yZGVycw==\n"
+
+
+@pytest.mark.parametrize(
+    "written", [XXD, HEXDUMP, WIRESHARK, TCPDUMP, OD, BASE64, OD.replace(" ", ":").replace("\n:", "\n")[1:]]
+)
+def test_text_in_a_file_or_on_standard_input_is_read_as_what_it_stands_for(written: str, tmp_path: Path) -> None:
+    file = tmp_path / "frame.txt"
+    file.write_text(written)
+    (line,) = lines(stdin=written.encode())
+    assert line["body"] == {"topics": [{"name": "t"}, {"name": "orders"}]}
+    assert lines(file) == lines("-", stdin=written.replace("\n", "\r\n").encode()) == [line]
+
+
+@pytest.mark.parametrize(
+    ("dump", "reason"),
+    [
+        (XXD.splitlines()[0] + "\n" + XXD.splitlines()[1].replace("0000001", "0000002"), "after 16 bytes of a dump"),
+        (HEXDUMP.splitlines()[0] + "\n*\n00000020", "hexdump -v leaves out none"),
+        ("not hex at all", "no hex and no base64"),
+    ],
+)
+def test_text_that_is_damaged_is_refused(dump: str, reason: str) -> None:
+    """A line that is missing would give other bytes."""
+    found, errors, code = run(stdin=dump.encode())
+    assert (found, code) == ([], 2)
+    assert reason in errors
+
+
 def test_several_frames_one_after_the_other() -> None:
     data = METADATA + request(Metadata(topics=[Metadata.Topic(name="t")]), 0)
     assert lines(data.hex()) == [

@@ -10,8 +10,7 @@ from kafkawire import Connection
 
 
 def test_it_serves_its_topics_until_it_is_interrupted():
-    program = "import sys; from kafkawire.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", program, "mock", "--brokers", "2", "--topic", "flights:6"]
+    command = [sys.executable, "-m", "kafkawire", "mock", "--brokers", "2", "--topic", "flights:6"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

