@@ -8,19 +8,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from kafkawire.foreign_methods import no_such_name
 from kafkawire.version import __version__
 
 if TYPE_CHECKING:
     from kafkawire.connection import Connection
     from kafkawire.consumer import Consumer
+    from kafkawire.errors import KafkaError
     from kafkawire.message import Message, RecordMetadata, TopicPartition
     from kafkawire.producer import Producer
 
-__all__ = ["Connection", "Consumer", "Message", "Producer", "RecordMetadata", "TopicPartition", "__version__"]
+__all__ = ["Connection", "Consumer", "KafkaError", "Message", "Producer", "RecordMetadata", "TopicPartition", "__version__"]
 
 _HOMES = {
     "Connection": "connection",
     "Consumer": "consumer",
+    "KafkaError": "errors",
     "Message": "message",
     "Producer": "producer",
     "RecordMetadata": "message",
@@ -28,8 +31,10 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    return found
+if not TYPE_CHECKING:  # a module with __getattr__ has every name for a type checker
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise no_such_name(__name__, name)
+        found = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return found

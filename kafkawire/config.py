@@ -10,9 +10,22 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    TypedDict,
+    TypeVar,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from kafkawire.errors import ConfigurationError
+from kafkawire.message import K, SentK, SentV, V
 
 if TYPE_CHECKING:
     import ssl
@@ -85,7 +98,7 @@ class ConnectionOptions(TypedDict, total=False):
     retry_backoff_max_ms: Annotated[int, Option(1_000, "the longest such pause", minimum=0)]
 
 
-class ProducerOptions(ConnectionOptions, total=False):
+class ProducerOptions(ConnectionOptions, Generic[SentK, SentV], total=False):
     """How records are sent."""
 
     acks: Annotated[
@@ -108,11 +121,11 @@ class ProducerOptions(ConnectionOptions, total=False):
         str | Callable[[bytes | None, int], int],
         Option("murmur2", "where a record goes: murmur2 (Java), consistent (librdkafka), or a function of (key, partitions)"),
     ]
-    key_serializer: Annotated[Callable[[Any], bytes | None] | None, Option(None, "makes bytes of keys")]
-    value_serializer: Annotated[Callable[[Any], bytes | None] | None, Option(None, "makes bytes of values")]
+    key_serializer: Annotated[Callable[[SentK], bytes | None] | None, Option(None, "makes bytes of keys")]
+    value_serializer: Annotated[Callable[[SentV], bytes | None] | None, Option(None, "makes bytes of values")]
 
 
-class ConsumerOptions(ConnectionOptions, total=False):
+class ConsumerOptions(ConnectionOptions, Generic[K, V], total=False):
     """How records are read."""
 
     auto_offset_reset: Annotated[
@@ -130,8 +143,8 @@ class ConsumerOptions(ConnectionOptions, total=False):
     allow_auto_create_topics: Annotated[bool, Option(False, "whether asking for a topic may create it")]
     consumer_timeout_ms: Annotated[int | None, Option(None, "when iteration ends for want of records; None: never", minimum=0)]
     stop_at_end: Annotated[bool, Option(False, "whether iteration ends where the partitions ended when it began")]
-    key_deserializer: Annotated[Callable[[bytes], Any] | None, Option(None, "makes keys of bytes")]
-    value_deserializer: Annotated[Callable[[bytes], Any] | None, Option(None, "makes values of bytes")]
+    key_deserializer: Annotated[Callable[[bytes], K] | None, Option(None, "makes keys of bytes")]
+    value_deserializer: Annotated[Callable[[bytes], V] | None, Option(None, "makes values of bytes")]
 
 
 _NOT_YET = {

@@ -9,12 +9,14 @@ from typing import Any, Unpack
 from kafkawire.config import ConnectionOptions, connection_part
 from kafkawire.core.faces import Closing, ConnectionFace
 from kafkawire.core.metadata import Broker, Partition
+from kafkawire.foreign_methods import ADMIN, instead_of
 from kafkawire.net.blocking import Net, run
 from kafkawire.protocol.schema import Request
 
 __all__ = ["Connection"]
 
 
+@instead_of(ADMIN)
 class Connection(ConnectionFace, Closing):
     """A cluster, not a socket: lazy, thread-safe, shared by everything that is made with `connection=`.
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Generic, Unpack
 
 from kafkawire.config import ConsumerOptions
 from kafkawire.connection import Connection, connect_for
 from kafkawire.core.faces import Closing, ConsumerFace, SomePartition, shared
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
-from kafkawire.message import Message, TopicPartition
+from kafkawire.foreign_methods import CONSUMER, instead_of
+from kafkawire.message import K, Message, TopicPartition, V
 from kafkawire.net.blocking import run
 from kafkawire.protocol.records import no_rows
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Consumer"]
 
 
-class Consumer(ConsumerFace, Closing):
+@instead_of(CONSUMER)
+class Consumer(ConsumerFace, Closing, Generic[K, V]):
     """Reads partitions: all those of the topics given, or those that are assigned.
 
     One thread at a time; a second one gets ConcurrentUseError. Options are those of `ConsumerOptions`; with `connection`,
@@ -29,7 +31,7 @@ class Consumer(ConsumerFace, Closing):
     Raises ConfigurationError for options that are unknown, contradictory or out of range.
     """
 
-    def __init__(self, *topics: str, connection: Connection | None = None, **options: Unpack[ConsumerOptions]) -> None:
+    def __init__(self, *topics: str, connection: Connection | None = None, **options: Unpack[ConsumerOptions[K, V]]) -> None:
         resolved = shared(ConsumerOptions, options, connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         with self._connection.closed_unless_made(self._own_connection):
@@ -37,7 +39,7 @@ class Consumer(ConsumerFace, Closing):
 
     # ---- reading
 
-    def poll(self, *, timeout: float = 0.0, max_records: int | None = None) -> list[Message]:
+    def poll(self, *, timeout: float = 0.0, max_records: int | None = None) -> list[Message[K, V]]:
         """Records that are here, or that come within `timeout` seconds; [] if none do.
 
         Up to `max_records` (max_poll_records if None). Raises UnknownTopicError, OffsetOutOfRangeError (auto_offset_reset
@@ -63,7 +65,7 @@ class Consumer(ConsumerFace, Closing):
         finally:
             self._user = None
 
-    def __iter__(self) -> Iterator[Message]:
+    def __iter__(self) -> Iterator[Message[K, V]]:
         """Records one by one; ends only with consumer_timeout_ms without a record, or where stop_at_end says."""
         core = self._core
         ends = run(core.iteration_ends())
@@ -72,14 +74,35 @@ class Consumer(ConsumerFace, Closing):
             core.ahead_at += 1
             yield message
 
+    def __next__(self) -> Message[K, V]:
+        """One record, as iteration would return it; StopIteration where that would end."""
+        core = self._core
+        if core.ahead_at >= len(core.ahead):
+            if self._next_ends is None:
+                self._next_ends = run(core.iteration_ends())
+            if not self._read_ahead(self._next_ends):
+                self._next_ends = None
+                raise StopIteration
+        message = core.ahead[core.ahead_at]
+        core.ahead_at += 1
+        return message
+
     def fetch(
         self, topic: str, partition: int, offset: int, *, max_bytes: int = 1_048_576, timeout: float | None = None
-    ) -> list[Message]:
+    ) -> list[Message[K, V]]:
         """One fetch from an offset on, beside the positions of this consumer and without an assignment."""
         tp = TopicPartition(topic, partition)
         return run(self._core.fetch(tp, offset, max_bytes, self._connection.deadline(timeout)))
 
-    # ---- offsets
+    # ---- topics and offsets
+
+    def topics(self, *, timeout: float | None = None) -> list[str]:
+        """The names of all topics, as the cluster has them now. Raises as `Connection.topics`."""
+        return self._connection.topics(timeout=timeout)
+
+    def partitions_for(self, topic: str, *, timeout: float | None = None) -> set[int]:
+        """The numbers of a topic's partitions. Raises as `Connection.partitions`."""
+        return {partition.index for partition in self._connection.partitions(topic, timeout=timeout)}
 
     def position(self, tp: SomePartition, *, timeout: float | None = None) -> int:
         """The offset of the next record that `poll` returns of the partition."""

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
-__all__ = ["Header", "Message", "RecordMetadata", "TopicPartition"]
+from kafkawire.foreign_methods import MESSAGE, METADATA, instead_of
+
+if TYPE_CHECKING:
+    # `typing` has defaults from Python 3.13 on; type checkers know this module whether it is installed or not.
+    from typing_extensions import TypeVar
+
+    K = TypeVar("K", default=bytes)
+    V = TypeVar("V", default=bytes)
+    SentK = TypeVar("SentK", default=Any)
+    SentV = TypeVar("SentV", default=Any)
+else:
+    from typing import TypeVar
+
+    K = TypeVar("K")
+    V = TypeVar("V")
+    SentK = TypeVar("SentK")
+    SentV = TypeVar("SentV")
+
+__all__ = ["Header", "K", "Message", "RecordMetadata", "SentK", "SentV", "TopicPartition", "V"]
 
 Header = tuple[str, "bytes | None"]
 """A record header: names may repeat and their order is kept (trap 37)."""
@@ -17,8 +35,9 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
-class Message(NamedTuple):
-    """One record as it was read.
+@instead_of(MESSAGE)
+class Message(NamedTuple, Generic[K, V]):
+    """One record as it was read: `Message[str, Order]` has keys and values as deserializers made them, `Message` has bytes.
 
     `timestamp` is in milliseconds since the epoch, None where the format has none; `timestamp_type` is 0 for the
     producer's time, 1 for the broker's, None without a timestamp. `leader_epoch` is None where the broker sent none.
@@ -29,13 +48,13 @@ class Message(NamedTuple):
     offset: int
     timestamp: int | None
     timestamp_type: int | None
-    key: bytes | None
-    value: bytes | None
+    key: K | None
+    value: V | None
     headers: tuple[Header, ...] = ()
     leader_epoch: int | None = None
 
     @property
-    def payload(self) -> bytes | None:
+    def payload(self) -> V | None:
         """The same as `value`."""
         return self.value
 
@@ -45,6 +64,7 @@ class Message(NamedTuple):
         return self.offset + 1
 
 
+@instead_of(METADATA)
 class RecordMetadata(NamedTuple):
     """Where a record was written.
 

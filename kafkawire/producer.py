@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from time import monotonic
+from typing import TYPE_CHECKING, Generic, Unpack, cast
 
 from kafkawire.config import ProducerOptions
 from kafkawire.connection import Connection, connect_for
 from kafkawire.core.batch import Batch, DeliveryCallback
 from kafkawire.core.deliveries import raise_failures, written_by
-from kafkawire.core.faces import BatchDeliveryFace, Closing, DeliveryFace, ProducerFace, shared
+from kafkawire.core.faces import BatchDeliveryFace, Closing, DeliveryFace, ProducerFace, one_time, shared
 from kafkawire.core.producer import wait_done
 from kafkawire.errors import KafkaError, TimedOut
-from kafkawire.message import Header, RecordMetadata
+from kafkawire.foreign_methods import DELIVERY, PRODUCER, instead_of
+from kafkawire.message import Header, RecordMetadata, SentK, SentV
 from kafkawire.net.blocking import run
 
 if TYPE_CHECKING:
@@ -22,19 +23,20 @@ if TYPE_CHECKING:
 __all__ = ["BatchDelivery", "Delivery", "Producer"]
 
 
+@instead_of(DELIVERY)
 class Delivery(DeliveryFace):
     """What becomes of one record. Any thread may ask."""
 
     __slots__ = ()
 
-    def result(self, *, timeout: float | None = None) -> RecordMetadata:
+    def result(self, timeout: float | None = None) -> RecordMetadata:
         """Wait until the record is acknowledged. Raises why it was not written, or TimedOut after `timeout` seconds."""
         batch = self.batch
         if not batch.done:
             _wait(batch, timeout)
         return batch.outcome(self.index)
 
-    def exception(self, *, timeout: float | None = None) -> KafkaError | None:
+    def exception(self, timeout: float | None = None) -> KafkaError | None:
         """Wait as `result`; returns why the record was not written, None if it was."""
         batch = self.batch
         if not batch.done:
@@ -46,23 +48,25 @@ class Delivery(DeliveryFace):
         return None
 
 
+@instead_of(DELIVERY)
 class BatchDelivery(BatchDeliveryFace):
     """What becomes of the records of one `send_many` or `send_arrow`."""
 
-    def result(self, *, timeout: float | None = None) -> list[RecordMetadata]:
+    def result(self, timeout: float | None = None) -> list[RecordMetadata]:
         """Wait until all are acknowledged; where each was written, in the order of the call.
 
         Raises DeliveryError with the errors by index if some were not written, TimedOut after `timeout` seconds.
         """
-        started = time.monotonic()
+        started = monotonic()
         for batch, _, _ in self._runs:
             if not batch.done:
-                _wait(batch, None if timeout is None else timeout - (time.monotonic() - started))
+                _wait(batch, None if timeout is None else timeout - (monotonic() - started))
         raise_failures(self._runs)
         return written_by(self._runs)
 
 
-class Producer(ProducerFace, Closing):
+@instead_of(PRODUCER)
+class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
     """Sends records; any thread may call it.
 
     Options are those of `ProducerOptions`; with `connection`, those of the connection are the connection's. Close it, or use
@@ -73,7 +77,7 @@ class Producer(ProducerFace, Closing):
 
     _delivery = Delivery
 
-    def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions]) -> None:
+    def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions[SentK, SentV]]) -> None:
         resolved = shared(ProducerOptions, options, connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         with self._connection.closed_unless_made(self._own_connection):
@@ -82,37 +86,39 @@ class Producer(ProducerFace, Closing):
     def send(
         self,
         topic: str,
-        value: Any = None,
-        key: Any = None,
+        value: SentV | None = None,
+        key: SentK | None = None,
         partition: int | None = None,
         timestamp: int | None = None,
         headers: Iterable[Header] | None = None,
         on_delivery: DeliveryCallback | None = None,
+        timestamp_ms: int | None = None,
     ) -> Delivery:
         """Accept a record; returns its handle at once, unless metadata or room must be waited for (max_block_ms).
 
-        Key and value are bytes or None, or what the serializers take. `timestamp` is in milliseconds since the epoch, now if
-        None. `headers` are (name, bytes or None) pairs. `on_delivery` is called with (error, metadata), one of
-        them None, in a thread of its own.
+        Key and value are bytes or None, or what the serializers take. `timestamp`, or `timestamp_ms`, is in milliseconds
+        since the epoch, now if None. `headers` are (name, bytes or None) pairs. `on_delivery` is called with (error, metadata),
+        one of them None, in a thread of its own.
 
         Raises UnknownTopicError, BootstrapError, TimedOut, MessageTooLargeError, ConfigurationError (a partition that does
         not exist), TypeError (not bytes) or ClosedError; the record is then not accepted.
         """
-        if partition is None and timestamp is None and headers is None and on_delivery is None and self._plain:
+        if partition is None and timestamp is None and headers is None and on_delivery is None and timestamp_ms is None:
             delivery: Delivery | None = self._short_append(topic, value, key)
             if delivery is not None:
                 return delivery
-        key, value, headers = self._core.prepare(key, value, headers, on_delivery)
-        delivery = self._append(topic, value, key, partition, timestamp, headers, on_delivery)
+        time = one_time(timestamp, timestamp_ms)
+        own_key, own_value, pairs = self._core.prepare(key, value, headers, on_delivery)
+        delivery = self._append(topic, own_value, own_key, partition, time, pairs, on_delivery)
         if delivery is None:
-            delivery = run(self._core.send(topic, value, key, partition, timestamp, headers, on_delivery))
+            delivery = run(self._core.send(topic, own_value, own_key, partition, time, pairs, on_delivery))
         return cast(Delivery, delivery)
 
     def send_many(
         self,
         topic: str,
-        values: Sequence[Any],
-        keys: Sequence[Any] | None = None,
+        values: Sequence[SentV | None],
+        keys: Sequence[SentK | None] | None = None,
         partition: int | None = None,
         timestamps: Sequence[int] | None = None,
         headers: Sequence[Iterable[Header] | None] | None = None,
@@ -132,11 +138,15 @@ class Producer(ProducerFace, Closing):
         """
         return BatchDelivery(run(self._core.send_arrow(topic, table)))
 
-    def flush(self, *, timeout: float | None = None) -> None:
+    def partitions_for(self, topic: str, *, timeout: float | None = None) -> set[int]:
+        """The numbers of a topic's partitions. Raises as `Connection.partitions`."""
+        return {partition.index for partition in self._connection.partitions(topic, timeout=timeout)}
+
+    def flush(self, timeout: float | None = None) -> None:
         """Wait until everything accepted so far is written or given up. Raises TimedOut after `timeout` seconds."""
         run(self._core.flush(self._connection.deadline(timeout)))
 
-    def close(self, *, timeout: float | None = None) -> None:
+    def close(self, timeout: float | None = None) -> None:
         """Send what is queued for up to `timeout` seconds, fail the rest with ClosedError. Idempotent."""
         try:
             run(self._core.close(self._connection.deadline(timeout)))

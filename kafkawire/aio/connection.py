@@ -8,12 +8,14 @@ from typing import Any, Unpack
 from kafkawire.config import ConnectionOptions, connection_part
 from kafkawire.core.faces import AsyncClosing, ConnectionFace
 from kafkawire.core.metadata import Broker, Partition
+from kafkawire.foreign_methods import ADMIN, instead_of
 from kafkawire.net.aio import Net
 from kafkawire.protocol.schema import Request
 
 __all__ = ["Connection"]
 
 
+@instead_of(ADMIN)
 class Connection(ConnectionFace, AsyncClosing):
     """A cluster, not a socket: lazy, shared by everything on the same loop that is made with `connection=`."""
 

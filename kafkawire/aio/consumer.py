@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from typing import TYPE_CHECKING, Generic, TypeVar, Unpack
 
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.faces import AsyncClosing, ConsumerFace, SomePartition, shared
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
-from kafkawire.message import Message, TopicPartition
+from kafkawire.foreign_methods import CONSUMER, instead_of
+from kafkawire.message import K, Message, TopicPartition, V
 from kafkawire.protocol.records import no_rows
 
 if TYPE_CHECKING:
@@ -23,17 +24,18 @@ YIELD_EVERY = 256
 """Records after which iteration lets others run: over records that are here it would never suspend."""
 
 
-class Consumer(ConsumerFace, AsyncClosing):
+@instead_of(CONSUMER)
+class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
     """Reads partitions: all those of the topics given, or those that are assigned. One task at a time."""
 
-    def __init__(self, *topics: str, connection: Connection | None = None, **options: Unpack[ConsumerOptions]) -> None:
+    def __init__(self, *topics: str, connection: Connection | None = None, **options: Unpack[ConsumerOptions[K, V]]) -> None:
         resolved = shared(ConsumerOptions, options, connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         self._setup(self._connection.client, resolved, topics)
 
     # ---- reading
 
-    async def poll(self, *, timeout: float = 0.0, max_records: int | None = None) -> list[Message]:
+    async def poll(self, *, timeout: float = 0.0, max_records: int | None = None) -> list[Message[K, V]]:
         """Records that are here, or that come within `timeout` seconds; [] if none do."""
         most = self.options["max_poll_records"] if max_records is None else max_records
         return await self._poll(timeout, lambda: self._core.take(most))
@@ -43,7 +45,7 @@ class Consumer(ConsumerFace, AsyncClosing):
         found = await self._poll(timeout, lambda: self._core.take_arrow(max_records, headers))
         return found if found is not None else no_rows(headers)
 
-    async def __aiter__(self) -> AsyncIterator[Message]:
+    async def __aiter__(self) -> AsyncIterator[Message[K, V]]:
         """Records one by one; ends only with consumer_timeout_ms without a record, or where stop_at_end says."""
         core = self._core
         ends = await core.iteration_ends()
@@ -57,14 +59,35 @@ class Consumer(ConsumerFace, AsyncClosing):
                 until_yield = YIELD_EVERY
                 await asyncio.sleep(0)
 
+    async def __anext__(self) -> Message[K, V]:
+        """One record, as iteration would return it; StopAsyncIteration where that would end."""
+        core = self._core
+        if core.ahead_at >= len(core.ahead):
+            if self._next_ends is None:
+                self._next_ends = await core.iteration_ends()
+            if not await self._read_ahead(self._next_ends):
+                self._next_ends = None
+                raise StopAsyncIteration
+        message = core.ahead[core.ahead_at]
+        core.ahead_at += 1
+        return message
+
     async def fetch(
         self, topic: str, partition: int, offset: int, *, max_bytes: int = 1_048_576, timeout: float | None = None
-    ) -> list[Message]:
+    ) -> list[Message[K, V]]:
         """One fetch from an offset on, beside the positions of this consumer and without an assignment."""
         tp = TopicPartition(topic, partition)
         return await self._core.fetch(tp, offset, max_bytes, self._connection.deadline(timeout))
 
-    # ---- offsets
+    # ---- topics and offsets
+
+    async def topics(self, *, timeout: float | None = None) -> list[str]:
+        """The names of all topics, as the cluster has them now."""
+        return await self._connection.topics(timeout=timeout)
+
+    async def partitions_for(self, topic: str, *, timeout: float | None = None) -> set[int]:
+        """The numbers of a topic's partitions."""
+        return {partition.index for partition in await self._connection.partitions(topic, timeout=timeout)}
 
     async def position(self, tp: SomePartition, *, timeout: float | None = None) -> int:
         """The offset of the next record that `poll` returns of the partition."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, Unpack, cast
 
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ProducerOptions
 from kafkawire.core.batch import DeliveryCallback
 from kafkawire.core.deliveries import raise_failures, written_by
-from kafkawire.core.faces import AsyncClosing, BatchDeliveryFace, DeliveryFace, ProducerFace, shared
+from kafkawire.core.faces import AsyncClosing, BatchDeliveryFace, DeliveryFace, ProducerFace, one_time, shared
 from kafkawire.core.producer import wait_done
-from kafkawire.message import Header, RecordMetadata
+from kafkawire.foreign_methods import ASYNC_DELIVERY, PRODUCER, instead_of
+from kafkawire.message import Header, RecordMetadata, SentK, SentV
 from kafkawire.net.base import NEVER
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ YIELD_EVERY = 256
 """Records after which send() lets others run: with room in the buffer it would never suspend."""
 
 
+@instead_of(ASYNC_DELIVERY)
 class Delivery(DeliveryFace):
     """What becomes of one record: `await` it for its RecordMetadata. Any number of tasks may."""
 
@@ -36,6 +38,7 @@ class Delivery(DeliveryFace):
         return batch.outcome(self.index)
 
 
+@instead_of(ASYNC_DELIVERY)
 class BatchDelivery(BatchDeliveryFace):
     """What becomes of the records of one call: `await` it for where each was written, or a DeliveryError."""
 
@@ -47,12 +50,13 @@ class BatchDelivery(BatchDeliveryFace):
         return written_by(self._runs)
 
 
-class Producer(ProducerFace, AsyncClosing):
+@instead_of(PRODUCER)
+class Producer(ProducerFace, AsyncClosing, Generic[SentK, SentV]):
     """Sends records from any task of one loop."""
 
     _delivery = Delivery
 
-    def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions]) -> None:
+    def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions[SentK, SentV]]) -> None:
         resolved = shared(ProducerOptions, options, connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         self._setup(self._connection.client, resolved)
@@ -61,22 +65,24 @@ class Producer(ProducerFace, AsyncClosing):
     async def send(
         self,
         topic: str,
-        value: Any = None,
-        key: Any = None,
+        value: SentV | None = None,
+        key: SentK | None = None,
         partition: int | None = None,
         timestamp: int | None = None,
         headers: Iterable[Header] | None = None,
         on_delivery: DeliveryCallback | None = None,
+        timestamp_ms: int | None = None,
     ) -> Delivery:
         """Accept a record; waits for room and metadata only. `await` the handle for the acknowledgement."""
         delivery: Delivery | None = None
-        if partition is None and timestamp is None and headers is None and on_delivery is None and self._plain:
+        if partition is None and timestamp is None and headers is None and on_delivery is None and timestamp_ms is None:
             delivery = self._short_append(topic, value, key)
         if delivery is None:
-            key, value, headers = self._core.prepare(key, value, headers, on_delivery)
-            delivery = self._append(topic, value, key, partition, timestamp, headers, on_delivery)
-        if delivery is None:
-            delivery = await self._core.send(topic, value, key, partition, timestamp, headers, on_delivery)
+            time = one_time(timestamp, timestamp_ms)
+            own_key, own_value, pairs = self._core.prepare(key, value, headers, on_delivery)
+            delivery = self._append(topic, own_value, own_key, partition, time, pairs, on_delivery)
+            if delivery is None:
+                delivery = await self._core.send(topic, own_value, own_key, partition, time, pairs, on_delivery)
         self._until_yield -= 1
         if self._until_yield == 0:
             self._until_yield = YIELD_EVERY
@@ -86,8 +92,8 @@ class Producer(ProducerFace, AsyncClosing):
     async def send_many(
         self,
         topic: str,
-        values: Sequence[Any],
-        keys: Sequence[Any] | None = None,
+        values: Sequence[SentV | None],
+        keys: Sequence[SentK | None] | None = None,
         partition: int | None = None,
         timestamps: Sequence[int] | None = None,
         headers: Sequence[Iterable[Header] | None] | None = None,
@@ -100,11 +106,15 @@ class Producer(ProducerFace, AsyncClosing):
         """Accept the rows of an Arrow table: columns value[, key, partition, timestamp, headers]."""
         return BatchDelivery(await self._core.send_arrow(topic, table))
 
-    async def flush(self, *, timeout: float | None = None) -> None:
+    async def partitions_for(self, topic: str, *, timeout: float | None = None) -> set[int]:
+        """The numbers of a topic's partitions."""
+        return {partition.index for partition in await self._connection.partitions(topic, timeout=timeout)}
+
+    async def flush(self, timeout: float | None = None) -> None:
         """Wait until everything accepted so far is written or given up."""
         await self._core.flush(self._connection.deadline(timeout))
 
-    async def close(self, *, timeout: float | None = None) -> None:
+    async def close(self, timeout: float | None = None) -> None:
         """Send what is queued for up to `timeout` seconds, fail the rest with ClosedError. Idempotent."""
         try:
             await self._core.close(self._connection.deadline(timeout))

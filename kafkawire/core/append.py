@@ -13,7 +13,7 @@ from kafkawire.core.columns import RECORD_BYTES
 from kafkawire.core.queues import PartitionQueue
 from kafkawire.net.base import Lock
 
-__all__ = ["Append", "short_append"]
+__all__ = ["Append", "no_short_append", "short_append"]
 
 Append = Callable[[str, Any, Any], Any]
 """(topic, value, key) -> the handle of the record, or None if it was not accepted."""
@@ -66,6 +66,10 @@ def short_append(
         return handle
 
     return append
+
+
+def no_short_append(_topic: str, _value: Any, _key: Any) -> None:
+    """In place of the short way, for producers with serializers: no record goes it."""
 
 
 def _release_if_held(lock: Lock) -> None:

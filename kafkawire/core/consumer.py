@@ -29,6 +29,8 @@ from kafkawire.protocol.records import RecordColumns, to_arrow
 __all__ = ["ConsumerCore"]
 
 T = TypeVar("T")
+Messages = list[Message[Any, Any]]
+"""Records whose keys and values are bytes, or what the deserializers made of them."""
 ARROW_ROWS = 10_000
 """Rows below which poll_arrow looks for more segments to put into one batch."""
 
@@ -51,7 +53,7 @@ class ConsumerCore:
         self._closed = False
         self._reset = parse_start(options["auto_offset_reset"])
         self._one_fetch = OneFetch(client, options)
-        self.ahead: list[Message] = []
+        self.ahead: Messages = []
         """What iteration hands out; it leaves the buffer only in `_settle`."""
         self.ahead_at = 0
 
@@ -96,7 +98,7 @@ class ConsumerCore:
 
     # ---- reading without waiting
 
-    def take(self, most: int) -> list[Message]:
+    def take(self, most: int) -> Messages:
         """Up to `most` records that are here already."""
         self._settle()
         chunk, left = self._take(most)
@@ -114,14 +116,14 @@ class ConsumerCore:
         self.ahead = chunk
         return True
 
-    def _take(self, most: int) -> tuple[list[Message], Buffer]:
+    def _take(self, most: int) -> tuple[Messages, Buffer]:
         """Up to `most` records, and what is left after them.
 
         Nothing is handed out before the caller stores what is left, and it does nothing after that which an interrupt could
         come into: so no record is lost or returned twice.
         """
         rows, index, row = self._select(most, most)
-        chunk: list[Message] = []
+        chunk: Messages = []
         for segment, first, end in rows:
             chunk += segment.messages()[first:end]
         try:
@@ -193,7 +195,7 @@ class ConsumerCore:
         self._fetcher.buffer = left
         return made
 
-    def _deserialize(self, chunk: list[Message]) -> list[Message]:
+    def _deserialize(self, chunk: Messages) -> Messages:
         of_key, of_value = self._options["key_deserializer"], self._options["value_deserializer"]
         if of_key is None and of_value is None:
             return chunk
@@ -245,7 +247,7 @@ class ConsumerCore:
             self._signal.clear()
         return await self.ends(self.assignment(), LATEST, deadline)
 
-    async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> list[Message]:
+    async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> Messages:
         """One Fetch from the leader, beside and without the positions of this consumer."""
         return self._deserialize(await self._one_fetch.fetch(tp, offset, max_bytes, deadline))
 
@@ -405,7 +407,9 @@ def arrow_batch(pieces: list[tuple[RecordColumns, TopicPartition]], headers: boo
     return pa.Table.from_batches(made).combine_chunks().to_batches()[0]
 
 
-def _deserialized(message: Message, of_key: Callable[[bytes], Any] | None, of_value: Callable[[bytes], Any] | None) -> Message:
+def _deserialized(
+    message: Message, of_key: Callable[[bytes], Any] | None, of_value: Callable[[bytes], Any] | None
+) -> Message[Any, Any]:
     try:
         key = message.key if of_key is None or message.key is None else of_key(message.key)
         value = message.value if of_value is None or message.value is None else of_value(message.value)

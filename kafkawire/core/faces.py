@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kafkawire.config import ConnectionOptions, ConsumerOptions, ProducerOptions, from_properties, resolve, resolve_shared
 from kafkawire.core.accumulator import Counts
+from kafkawire.core.append import no_short_append
 from kafkawire.core.batch import Batch
 from kafkawire.core.client import Client
 from kafkawire.core.consumer import ConsumerCore
 from kafkawire.core.deliveries import Runs
 from kafkawire.core.producer import ProducerCore
-from kafkawire.errors import ConcurrentUseError, ForkedError
+from kafkawire.errors import ConcurrentUseError, ConfigurationError, ForkedError
 from kafkawire.message import TopicPartition
 from kafkawire.net.base import Net
 
@@ -31,6 +32,7 @@ __all__ = [
     "DeliveryFace",
     "ProducerFace",
     "SomePartition",
+    "one_time",
     "shared",
 ]
 
@@ -98,6 +100,10 @@ class ConnectionFace:
         """The same from dotted Kafka properties, as `{"bootstrap.servers": ...}`."""
         return cls(**from_properties(ConnectionOptions, properties))
 
+    def bootstrap_connected(self) -> bool:
+        """Whether a broker has answered so far; nothing is asked before the first call that needs a broker."""
+        return bool(self.client.snapshot.brokers)
+
     def deadline(self, timeout: float | None) -> float:
         """The time, on the connection's clock, `timeout` seconds from now; default_api_timeout_ms if None."""
         return self.client.net.now() + (self.options["default_api_timeout_ms"] / 1000 if timeout is None else timeout)
@@ -134,16 +140,20 @@ class ProducerFace:
 
     def _setup(self, client: Client, options: ProducerOptions) -> None:
         self.options = options
+        self._client = client
         self._core = ProducerCore(client, options, self._delivery)
         self._append = self._core.accumulator.append
-        self._short_append = self._core.accumulator.short_append
-        self._plain = self._core.plain
+        self._short_append = self._core.accumulator.short_append if self._core.plain else no_short_append
         _producers.add(self._core)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> Self:
         """The same from dotted Kafka properties, as `{"bootstrap.servers": ..., "linger.ms": 5}`."""
         return cls(**from_properties(ProducerOptions, properties))
+
+    def bootstrap_connected(self) -> bool:
+        """Whether a broker has answered so far; nothing is asked before the first call that needs a broker."""
+        return bool(self._client.snapshot.brokers)
 
     def counts(self) -> Counts:
         """Records so far: accepted = acknowledged + failed + queued, at any time."""
@@ -155,13 +165,20 @@ class ConsumerFace:
 
     def _setup(self, client: Client, options: ConsumerOptions, topics: Sequence[str]) -> None:
         self.options = options
+        self._client = client
         self._core = ConsumerCore(client, options, topics)
         self._user: object = None
+        self._next_ends: dict[TopicPartition, int] | None = None
+        """Where `next()` ends, from its first call until it has ended; written by who uses the consumer."""
 
     @classmethod
     def from_properties(cls, *topics: str, properties: Mapping[str, Any]) -> Self:
         """The same from dotted Kafka properties, as `{"bootstrap.servers": ..., "auto.offset.reset": "earliest"}`."""
         return cls(*topics, **from_properties(ConsumerOptions, properties))
+
+    def bootstrap_connected(self) -> bool:
+        """Whether a broker has answered so far; nothing is asked before the first call that needs a broker."""
+        return bool(self._client.snapshot.brokers)
 
     def assign(self, partitions: Iterable[SomePartition]) -> None:
         """Read these partitions and no others; those that were read before keep their position."""
@@ -235,6 +252,13 @@ def _abandon_producers() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_producers)
+
+
+def one_time(timestamp: int | None, timestamp_ms: int | None) -> int | None:
+    """The time of a record by either of its names; the second is that of kafka-python and aiokafka."""
+    if timestamp is not None and timestamp_ms is not None:
+        raise ConfigurationError("timestamp and timestamp_ms are two names for the same: give one of them")
+    return timestamp if timestamp_ms is None else timestamp_ms
 
 
 def shared(kind: type[Any], given: Mapping[str, Any], connection: ConnectionFace | None) -> Any:

@@ -87,6 +87,13 @@ class Proxy:
     def __exit__(self, *_: object) -> None:
         self.on.run(self.target.close)
 
+    def __next__(self) -> Any:
+        end = object()
+        record = self.on.run(_next, self.target, end)
+        if record is end:
+            raise StopIteration
+        return record
+
     def __iter__(self) -> Iterator[Any]:
         records = self.on.run(self.target.__aiter__)
         end = object()
