@@ -137,9 +137,7 @@ class ConsumerOptions(ConnectionOptions, Generic[K, V], total=False):
     max_partition_fetch_bytes: Annotated[int, Option(1_048_576, "the aim for one partition in it", minimum=1)]
     max_poll_records: Annotated[int, Option(500, "the most records that poll() returns unless told otherwise", minimum=1)]
     check_crcs: Annotated[bool, Option(True, "whether checksums are verified")]
-    max_decompressed_bytes: Annotated[
-        int, Option(268_435_456, "the most that one compressed batch, or those of one fetch(), may unpack to", minimum=1)
-    ]
+    max_decompressed_bytes: Annotated[int, Option(268_435_456, "the most that one compressed batch may unpack to", minimum=1)]
     allow_auto_create_topics: Annotated[bool, Option(False, "whether asking for a topic may create it")]
     consumer_timeout_ms: Annotated[int | None, Option(None, "when iteration ends for want of records; None: never", minimum=0)]
     stop_at_end: Annotated[bool, Option(False, "whether iteration ends where the partitions ended when it began")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Unpack
 
 from kafkawire.config import ConsumerOptions
@@ -48,7 +49,8 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
         most = self.options["max_poll_records"] if max_records is None else max_records
         self._enter()
         try:
-            return self._core.take(most) or run(self._core.poll(self._soon(timeout), lambda: self._core.take(most)))
+            deadline = self._soon(timeout)
+            return self._core.take(most, deadline) or run(self._core.poll(deadline, partial(self._core.take, most)))
         finally:
             self._user = None
 
@@ -60,7 +62,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
         """
         self._enter()
         try:
-            found = run(self._core.poll(self._soon(timeout), lambda: self._core.take_arrow(max_records, headers)))
+            found = run(self._core.poll(self._soon(timeout), partial(self._core.take_arrow, max_records, headers)))
             return found if found is not None else no_rows(headers)
         finally:
             self._user = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar, Unpack
 
 from kafkawire.aio.connection import Connection, connect_for
@@ -38,11 +39,11 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
     async def poll(self, *, timeout: float = 0.0, max_records: int | None = None) -> list[Message[K, V]]:
         """Records that are here, or that come within `timeout` seconds; [] if none do."""
         most = self.options["max_poll_records"] if max_records is None else max_records
-        return await self._poll(timeout, lambda: self._core.take(most))
+        return await self._poll(timeout, partial(self._core.take, most))
 
     async def poll_arrow(self, *, timeout: float = 0.0, max_records: int = 100_000, headers: bool = False) -> pa.RecordBatch:
         """The same as a pyarrow.RecordBatch; one without rows at the timeout."""
-        found = await self._poll(timeout, lambda: self._core.take_arrow(max_records, headers))
+        found = await self._poll(timeout, partial(self._core.take_arrow, max_records, headers))
         return found if found is not None else no_rows(headers)
 
     async def __aiter__(self) -> AsyncIterator[Message[K, V]]:
@@ -128,7 +129,7 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
         if self._own_connection:
             await self._connection.close()
 
-    async def _poll(self, timeout: float, take: Callable[[], T]) -> T:
+    async def _poll(self, timeout: float, take: Callable[[float], T]) -> T:
         with self._alone():
             return await self._core.poll(self._connection.net.now() + timeout, take)
 

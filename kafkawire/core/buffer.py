@@ -6,110 +6,131 @@ handing out or adding records is one store that replaces it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from kafkawire.core.partition import PartitionState
 from kafkawire.message import Message
-from kafkawire.protocol.records import RecordBatch, RecordColumns, decode_columns, messages
+from kafkawire.protocol.records import RecordBatch, RecordColumns, Unread, decode_columns, messages
 
-__all__ = ["Buffer", "Segment"]
+__all__ = ["Buffer", "Packed", "Piece", "Segment"]
+
+NO_RECORDS = decode_columns(())
 
 
-class Segment:
-    """Some batches of one partition, decoded when the first of their records is asked for.
+class _Piece:
+    """Something of one partition that was fetched and not handed out: offsets from `start` up to `next_offset`."""
 
-    `limit` is the most bytes that the compressed ones may unpack to.
-    """
+    __slots__ = ("epoch", "next_offset", "size", "start", "state")
 
-    __slots__ = ("_batches", "_columns", "_limit", "_messages", "epoch", "next_offset", "size", "start", "state")
-
-    def __init__(self, state: PartitionState, start: int, batches: list[RecordBatch], limit: int) -> None:
+    def __init__(self, state: PartitionState, start: int, next_offset: int, size: int) -> None:
         self.state = state
         self.epoch = state.epoch
         self.start = start
-        self.next_offset = batches[-1].next_offset
-        self.size = sum(batch.size for batch in batches)
-        self._batches = batches
-        self._limit = limit
-        self._columns: RecordColumns | None = None
-        self._messages: list[Message] | None = None
-
-    @property
-    def batches(self) -> int:
-        """How many batches it has."""
-        return len(self._batches)
-
-    def divided(self) -> Iterator[Segment]:
-        """A segment for each batch, to find the one that is damaged or over the limit by itself."""
-        start = self.start
-        for batch in self._batches:
-            yield Segment(self.state, start, [batch], self._limit)
-            start = batch.next_offset
+        self.next_offset = next_offset
+        self.size = size
+        """Bytes that it holds."""
 
     @property
     def stale(self) -> bool:
         """Whether the partition has been sought, paused or taken away since."""
         return self.epoch != self.state.epoch
 
-    def columns(self) -> RecordColumns:
-        """The records from `start` on; a batch may begin before it (trap 40). Raises CorruptRecordsError."""
-        columns = self._columns
-        if columns is None:
-            # Control batches hold markers, not records (trap 79).
-            batches = [batch for batch in self._batches if not batch.is_control]
-            columns = decode_columns(batches, limit=self._limit)
-            if columns.count and columns.offsets[0] < self.start:
-                columns = columns.slice(columns.index_of(self.start), columns.count)
-            self._columns = columns
-        return columns
+    def position(self, row: int) -> int:
+        """The offset to go on at when the rows before `row` have been handed out."""
+        return self.start
+
+
+class Packed(_Piece):
+    """Batches as they came. The first of their records are decoded when they are asked for, and nothing before."""
+
+    __slots__ = ("_unread",)
+
+    def __init__(self, state: PartitionState, start: int, next_offset: int, unread: Unread) -> None:
+        super().__init__(state, start, next_offset, unread.size)
+        self._unread = unread
+
+    @classmethod
+    def of(cls, state: PartitionState, start: int, batches: Sequence[RecordBatch], limit: int) -> Packed:
+        """The records of these batches, each of which may unpack to `limit` bytes."""
+        # Control batches hold markers, not records (trap 79).
+        records = tuple(batch for batch in batches if not batch.is_control)
+        return cls(state, start, batches[-1].next_offset, Unread(records, limit))
+
+    def opened(self) -> tuple[Piece, ...]:
+        """The first records, and what is left. Raises CorruptRecordsError if the first batch is damaged."""
+        if not self._unread.batches:
+            return (Segment(self.state, self.start, self.next_offset, NO_RECORDS),)
+        made, rest = self._unread.decode()
+        columns = made.columns
+        if columns.count and columns.offsets[0] < self.start:  # a batch may begin before (trap 40)
+            columns = columns.slice(columns.index_of(self.start), columns.count)
+        if rest is None:
+            return (Segment(self.state, self.start, self.next_offset, columns),)
+        middle = max(self.start, made.next_offset)
+        return (
+            Segment(self.state, self.start, middle, columns),
+            Packed(self.state, middle, self.next_offset, rest),
+        )
+
+
+class Segment(_Piece):
+    """Records as columns, and as objects once those are asked for."""
+
+    __slots__ = ("_messages", "columns")
+
+    def __init__(self, state: PartitionState, start: int, next_offset: int, columns: RecordColumns) -> None:
+        super().__init__(state, start, next_offset, columns.size)
+        self.columns = columns
+        self._messages: list[Message] | None = None
 
     def messages(self) -> list[Message]:
         """The same as objects."""
         made = self._messages
         if made is None:
-            made = self._messages = messages(self.columns(), *self.state.tp)
+            made = self._messages = messages(self.columns, *self.state.tp)
         return made
 
     def position(self, row: int) -> int:
-        """The offset to go on at when the rows before `row` have been handed out."""
         if row == 0:
             return self.start
-        columns = self.columns()
-        return int(columns.offsets[row]) if row < columns.count else self.next_offset
+        return int(self.columns.offsets[row]) if row < self.columns.count else self.next_offset
+
+
+Piece: TypeAlias = Packed | Segment
 
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Segments in the order in which they are handed out, from row `row` of the first on."""
+    """Pieces in the order in which they are handed out, from row `row` of the first on."""
 
-    segments: tuple[Segment, ...] = ()
+    pieces: tuple[Piece, ...] = ()
     row: int = 0
-    last: dict[PartitionState, Segment] = field(default_factory=dict)
-    """The last segment of each partition."""
+    last: dict[PartitionState, Piece] = field(default_factory=dict)
+    """The last piece of each partition."""
 
-    def add(self, segments: Iterable[Segment]) -> Buffer:
+    def add(self, pieces: Iterable[Piece]) -> Buffer:
         """With what an answer brought."""
-        kept = tuple(segment for segment in self.segments if not segment.stale)
-        row = self.row if kept and kept[0] is self.segments[0] else 0
-        return Buffer.of((*kept, *segments), row)
+        kept = tuple(piece for piece in self.pieces if not piece.stale)
+        row = self.row if kept and kept[0] is self.pieces[0] else 0
+        return Buffer.of((*kept, *pieces), row)
 
     def after(self, index: int, row: int) -> Buffer:
-        """What is left when everything before row `row` of segment `index` has been handed out."""
-        return Buffer.of(self.segments[index:], row)
+        """What is left when everything before row `row` of piece `index` has been handed out."""
+        return Buffer.of(self.pieces[index:], row)
 
-    def divided(self, index: int) -> Buffer:
-        """With a segment for each batch of segment `index`, of which nothing has been handed out."""
-        segments = (*self.segments[:index], *self.segments[index].divided(), *self.segments[index + 1 :])
-        return Buffer.of(segments, self.row)
+    def replaced(self, index: int, pieces: Iterable[Piece]) -> Buffer:
+        """With others in place of piece `index`, of which nothing has been handed out."""
+        return Buffer.of((*self.pieces[:index], *pieces, *self.pieces[index + 1 :]), self.row)
 
     @staticmethod
-    def of(segments: tuple[Segment, ...], row: int) -> Buffer:
-        return Buffer(segments, row, {segment.state: segment for segment in segments})
+    def of(pieces: tuple[Piece, ...], row: int) -> Buffer:
+        return Buffer(pieces, row, {piece.state: piece for piece in pieces})
 
     def size(self) -> int:
         """Bytes that are held, to be handed out."""
-        return sum(segment.size for segment in self.segments if not segment.stale)
+        return sum(piece.size for piece in self.pieces if not piece.stale)
 
     def holds(self, state: PartitionState) -> bool:
         """Whether there is something of a partition that will be handed out."""
@@ -124,8 +145,8 @@ class Buffer:
     def position(self, state: PartitionState) -> int | None:
         """The next offset of a partition to be handed out."""
         row = self.row
-        for segment in self.segments:
-            if segment.state is state and not segment.stale:
-                return segment.position(row)
+        for piece in self.pieces:
+            if piece.state is state and not piece.stale:
+                return piece.position(row)
             row = 0
         return state.position

@@ -24,7 +24,7 @@ from kafkawire.errors import (
 )
 from kafkawire.message import Message, TopicPartition
 from kafkawire.net.base import NEVER
-from kafkawire.protocol.records import RecordColumns, to_arrow
+from kafkawire.protocol.records import SLICE_BYTES, RecordColumns, to_arrow
 
 __all__ = ["ConsumerCore"]
 
@@ -98,17 +98,17 @@ class ConsumerCore:
 
     # ---- reading without waiting
 
-    def take(self, most: int) -> Messages:
-        """Up to `most` records that are here already."""
+    def take(self, most: int, deadline: float) -> Messages:
+        """Up to `most` records that are here already; fewer where decoding more would go past the deadline."""
         self._settle()
-        chunk, left = self._take(most)
+        chunk, left = self._take(most, deadline)
         self._fetcher.buffer = left
         return chunk
 
-    def take_ahead(self) -> bool:
+    def take_ahead(self, deadline: float) -> bool:
         """Make `ahead` of records that are here already; False if there are none."""
         self._settle()
-        chunk, left = self._take(self._options["max_poll_records"])
+        chunk, left = self._take(self._options["max_poll_records"], deadline)
         if not chunk:
             self._fetcher.buffer = left
             return False
@@ -116,13 +116,13 @@ class ConsumerCore:
         self.ahead = chunk
         return True
 
-    def _take(self, most: int) -> tuple[Messages, Buffer]:
+    def _take(self, most: int, deadline: float) -> tuple[Messages, Buffer]:
         """Up to `most` records, and what is left after them.
 
         Nothing is handed out before the caller stores what is left, and it does nothing after that which an interrupt could
         come into: so no record is lost or returned twice.
         """
-        rows, index, row = self._select(most, most)
+        rows, index, row = self._select(most, most, deadline)
         chunk: Messages = []
         for segment, first, end in rows:
             chunk += segment.messages()[first:end]
@@ -132,63 +132,69 @@ class ConsumerCore:
             good = chunk.index(error.message)
             if good == 0:
                 raise
-            return self._take(good)
+            return self._take(good, deadline)
         return chunk, self._leave(index, row)
 
-    def _select(self, most: int, enough: int) -> tuple[list[tuple[Segment, int, int]], int, int]:
-        """The next rows, as (segment, first row, end row), and the segment and row behind them.
+    def _select(self, most: int, enough: int, deadline: float) -> tuple[list[tuple[Segment, int, int]], int, int]:
+        """The next rows, as (segment, first row, end row), and the piece and row behind them.
 
-        Up to `most` rows, and no other segment once there are `enough`. What is damaged, or cannot be unpacked here, raises
-        once it comes first.
+        Up to `most` rows, and no other piece once there are `enough`, or fetch_max_bytes of them, or if time is up: answers
+        are no larger, but what they unpack to is. What is damaged, or cannot be unpacked here, raises once it comes first.
         """
         buffer = self._fetcher.buffer
         found: list[tuple[Segment, int, int]] = []
-        count, index, row = 0, 0, buffer.row
-        while index < len(buffer.segments) and count < min(most, enough):
-            segment = buffer.segments[index]
-            if not segment.stale:
+        count, size, decoded = 0, 0, 0
+        index, row = 0, buffer.row
+        while index < len(buffer.pieces) and count < min(most, enough) and size < self._options["fetch_max_bytes"]:
+            piece = buffer.pieces[index]
+            if piece.stale:
+                index, row = index + 1, 0
+            elif isinstance(piece, Segment):
+                end = min(piece.columns.count, row + most - count)
+                if end > row:
+                    found.append((piece, row, end))
+                    count += end - row
+                    size += piece.size
+                if end < piece.columns.count:
+                    return found, index, end
+                index, row = index + 1, 0
+            elif decoded > SLICE_BYTES and self._net.now() >= deadline:
+                break
+            else:
                 try:
-                    rows = segment.columns().count
+                    opened = piece.opened()
                 except KafkaError as error:
                     if found:
                         break
-                    if segment.batches == 1:
-                        raise located(error, segment.state.tp, segment.start) from None
-                    self._fetcher.buffer = buffer.divided(index)
-                    return self._select(most, enough)
-                end = min(rows, row + most - count)
-                if end > row:
-                    found.append((segment, row, end))
-                    count += end - row
-                if end < rows:
-                    return found, index, end
-            index, row = index + 1, 0
+                    raise located(error, piece.state.tp, piece.start) from None
+                decoded += opened[0].size
+                self._fetcher.buffer = buffer = buffer.replaced(index, opened)
         return found, index, row
 
     def _leave(self, index: int, row: int) -> Buffer:
-        """What is left of the buffer from a row of a segment on."""
+        """What is left of the buffer from a row of a piece on."""
         buffer = self._fetcher.buffer
-        for segment in buffer.segments[:index]:
-            if not segment.stale:
-                segment.state.position = segment.next_offset
+        for piece in buffer.pieces[:index]:
+            if not piece.stale:
+                piece.state.position = piece.next_offset
         return buffer.after(index, row)
 
     def _settle(self) -> None:
         """Take off the buffer what iteration has handed out, so that every other call finds things as they are."""
         if self.ahead:
-            _, index, row = self._select(self.ahead_at, self.ahead_at)
+            _, index, row = self._select(self.ahead_at, self.ahead_at, NEVER)
             left = self._leave(index, row)
             self.ahead_at = 0
             self.ahead = []
             self._fetcher.buffer = left
 
-    def take_arrow(self, most: int, headers: bool) -> Any:
+    def take_arrow(self, most: int, headers: bool, deadline: float) -> Any:
         """Up to `most` records that are here already, as a pyarrow.RecordBatch; None for none."""
         self._settle()
-        rows, index, row = self._select(most, ARROW_ROWS)
+        rows, index, row = self._select(most, ARROW_ROWS, deadline)
         pieces = []
         for segment, first, end in rows:
-            columns = segment.columns()
+            columns = segment.columns
             pieces.append((columns if end - first == columns.count else columns.slice(first, end), segment.state.tp))
         made = arrow_batch(pieces, headers)
         left = self._leave(index, row)
@@ -203,8 +209,8 @@ class ConsumerCore:
 
     # ---- reading
 
-    async def poll(self, deadline: float, take: Callable[[], T]) -> T:
-        """What `take` finds as soon as it finds anything, or at the deadline nothing.
+    async def poll(self, deadline: float, take: Callable[[float], T]) -> T:
+        """What `take` finds (given the deadline) as soon as it finds anything, or at the deadline nothing.
 
         Raises UnknownTopicError, OffsetOutOfRangeError, CorruptRecordsError, DeserializationError, BrokerError, and
         BootstrapError while no broker has ever been reached.
@@ -216,7 +222,7 @@ class ConsumerCore:
             self._follow_topics()
             self._take_positions(now)
             due = min(self._fetcher.step(now), self._prepare(now))
-            taken = take()
+            taken = take(deadline)
             if taken:
                 return taken
             self._raise_error()
@@ -229,9 +235,9 @@ class ConsumerCore:
         """Wait for records to iterate over; False when iteration ends: after consumer_timeout_ms, or at `ends`."""
         limit = self._options["consumer_timeout_ms"]
         deadline = NEVER if limit is None else self._net.now() + limit / 1000
-        return (
-            not self._at(ends) and await self.poll(deadline, lambda: self.take_ahead() or self._at(ends)) and bool(self.ahead)
-        )
+        if self._at(ends):
+            return False
+        return await self.poll(deadline, lambda until: self.take_ahead(until) or self._at(ends)) and bool(self.ahead)
 
     async def iteration_ends(self) -> dict[TopicPartition, int] | None:
         """Where iteration ends that begins now; None: it goes on."""

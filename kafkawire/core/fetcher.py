@@ -9,7 +9,7 @@ from typing import Any
 
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.broker import BrokerLink
-from kafkawire.core.buffer import Buffer, Segment
+from kafkawire.core.buffer import Buffer, Packed, Piece
 from kafkawire.core.client import Client, Purpose
 from kafkawire.core.partition import PartitionState, parse_start
 from kafkawire.errors import (
@@ -34,8 +34,8 @@ __all__ = ["FetchSettings", "Fetcher", "build_request", "located", "partition_an
 
 log = logging.getLogger("kafkawire.consumer")
 
-SEGMENT_BYTES = 1 << 20
-"""Encoded bytes that are decoded at once: enough that small batches cost little, not so many that memory suffers."""
+PACKED_BYTES = 1 << 20
+"""Encoded bytes in one piece of the buffer: enough that small batches cost little, not so many that memory suffers."""
 LAST_BY_NAME = 12
 """The last Fetch version that names topics; later ones use their ids."""
 WHOLE_BATCHES = 3
@@ -231,7 +231,7 @@ class Fetcher:
                 self.pause(state, now)
             return
         request.link.note_throttle(response, FetchRequest.key, request.version, now)
-        segments: list[Segment] = []
+        pieces: list[Piece] = []
         for tp, answer in partition_answers(response, request.names):
             if tp not in request.asked:
                 continue
@@ -245,10 +245,10 @@ class Fetcher:
             state.end = answer.high_watermark
             state.log_start = answer.log_start_offset if answer.log_start_offset >= 0 else None
             state.failures = 0
-            segments += self._segments(state, offset, answer.records, request.version)
-        self.buffer = self.buffer.add(segments)
+            pieces += self._pieces(state, offset, answer.records, request.version)
+        self.buffer = self.buffer.add(pieces)
 
-    def _segments(self, state: PartitionState, offset: int, records: memoryview | None, version: int) -> list[Segment]:
+    def _pieces(self, state: PartitionState, offset: int, records: memoryview | None, version: int) -> list[Piece]:
         if not records:
             return []
         batches: list[RecordBatch] = []
@@ -294,16 +294,16 @@ class Fetcher:
         self.pause(state, now)
 
 
-def _group(state: PartitionState, offset: int, batches: list[RecordBatch], limit: int) -> Iterator[Segment]:
+def _group(state: PartitionState, offset: int, batches: list[RecordBatch], limit: int) -> Iterator[Packed]:
     start, size, held = offset, 0, []
     for batch in batches:
         held.append(batch)
         size += batch.size
-        if size >= SEGMENT_BYTES:
-            yield Segment(state, start, held, limit)
+        if size >= PACKED_BYTES:
+            yield Packed.of(state, start, held, limit)
             start, size, held = batch.next_offset, 0, []
     if held:
-        yield Segment(state, start, held, limit)
+        yield Packed.of(state, start, held, limit)
 
 
 def located(error: KafkaError, tp: TopicPartition, offset: int) -> KafkaError:

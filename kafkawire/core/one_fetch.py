@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.client import Client, Purpose
-from kafkawire.core.fetcher import FetchSettings, build_request, partition_answers
+from kafkawire.core.fetcher import FetchSettings, build_request, located, partition_answers
 from kafkawire.core.offsets import check_partitions
 from kafkawire.errors import (
+    CorruptRecordsError,
     ErrorCode,
     KafkaError,
     MessageTooLargeError,
@@ -19,7 +20,7 @@ from kafkawire.errors import (
 )
 from kafkawire.message import Message, TopicPartition
 from kafkawire.protocol.messages.fetch import FetchResponse
-from kafkawire.protocol.records import decode_columns, messages, read_batches
+from kafkawire.protocol.records import RecordBatch, Unread, messages, read_batches
 
 __all__ = ["OneFetch"]
 
@@ -38,7 +39,10 @@ class OneFetch:
         self._client.release(self._purpose)
 
     async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> list[Message]:
-        """The records from `offset` on that one Fetch of up to `max_bytes` brings; at least one, if there is one."""
+        """The records from `offset` on that one Fetch of up to `max_bytes` brings; at least one, if there is one.
+
+        Where they unpack to more than fetch_max_bytes, those that come first.
+        """
         attempts = 0
         settings = replace(FetchSettings.of(self._options), max_bytes=max_bytes, partition_bytes=max_bytes)
         check_partitions([tp], await self._client.topic(tp.topic, deadline))
@@ -81,7 +85,22 @@ class OneFetch:
                     ErrorCode.MESSAGE_TOO_LARGE,
                     f"{tp.topic} partition {tp.partition} at {offset}: the next batch exceeds max_bytes={settings.max_bytes}",
                 )
-            records = [batch for batch in batches if not batch.is_control]
-            columns = decode_columns(records, limit=self._options["max_decompressed_bytes"])
-            return messages(columns.slice(columns.index_of(offset), columns.count), *tp)
+            return self._records(tp, offset, [batch for batch in batches if not batch.is_control])
         raise NetworkError(f"the answer of {link.address} has nothing on {tp.topic} partition {tp.partition}")
+
+    def _records(self, tp: TopicPartition, offset: int, batches: list[RecordBatch]) -> list[Message]:
+        """The records from `offset` on, up to about fetch_max_bytes of them, or to what is damaged if that is not first."""
+        found: list[Message] = []
+        size = 0
+        unread = Unread(tuple(batches), self._options["max_decompressed_bytes"]) if batches else None
+        while unread is not None and size < self._options["fetch_max_bytes"]:
+            try:
+                made, unread = unread.decode()
+            except CorruptRecordsError as error:
+                if found:
+                    break
+                raise located(error, tp, offset) from None
+            columns = made.columns.slice(made.columns.index_of(offset), made.columns.count)
+            found += messages(columns, *tp)
+            size += columns.size
+        return found

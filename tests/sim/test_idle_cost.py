@@ -179,7 +179,7 @@ def test_consumers(what, known):
     async def poll(consumer: ConsumerCore) -> None:
         while True:
             try:
-                await consumer.poll(scene.net.now() + 3600, lambda: consumer.take(100))
+                await consumer.poll(scene.net.now() + 3600, lambda until: consumer.take(100, until))
             except KafkaError:
                 await sleep(scene.net, 10)
 
@@ -187,7 +187,7 @@ def test_consumers(what, known):
         client = Client(scene.net, options)
         consumer = ConsumerCore(client, options, [TOPIC])
         if known:
-            await consumer.poll(scene.net.now() + 5, lambda: consumer.take(100))
+            await consumer.poll(scene.net.now() + 5, lambda until: consumer.take(100, until))
         getattr(scene, what)()
         scene.net.spawn(poll(consumer))
         rate = await scene.watch()

@@ -78,7 +78,7 @@ class Run:
         found: dict[int, list[bytes]] = {partition: [] for partition in range(PARTITIONS)}
         offsets = dict.fromkeys(range(PARTITIONS), 0)
         while sum(map(len, found.values())) < PRODUCERS * PARTITIONS * RECORDS:
-            for message in await consumer.poll(self.net.now() + 5.0, lambda: consumer.take(7)):
+            for message in await consumer.poll(self.net.now() + 5.0, lambda until: consumer.take(7, until)):
                 assert message.offset == offsets[message.partition], "lost or read twice"
                 offsets[message.partition] += 1
                 assert message.value is not None

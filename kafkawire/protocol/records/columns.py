@@ -20,6 +20,10 @@ __all__ = ["IntColumn", "RecordColumns", "Run", "SharedBytes", "as_list"]
 IntColumn: TypeAlias = "list[int] | npt.NDArray[np.int64]"
 
 
+_COLUMNS_BYTES = 8 * 8
+"""Of a record: eight columns of int64."""
+
+
 class Run(NamedTuple):
     """Rows from `start` on, up to the next run, of batches that agree in this."""
 
@@ -108,6 +112,13 @@ class RecordColumns:
     def as_bytes(self) -> bytes:
         """`data` as bytes, of which a slice is a quick copy; itself copied at most once, for all slices of these columns."""
         return self._shared.as_bytes()
+
+    @property
+    def size(self) -> int:
+        """Bytes that the records take in the buffer, and the columns beside it."""
+        if not self.count:
+            return 0
+        return int(self.header_ends[-1]) - int(self.key_starts[0]) + self.count * _COLUMNS_BYTES
 
     @property
     def timestamp_types(self) -> list[int]:

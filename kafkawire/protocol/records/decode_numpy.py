@@ -26,11 +26,10 @@ _STEPS = [1 + (byte >> 1) if byte < 0x80 else 2 + ((byte & 0x7F) >> 1) for byte 
 """By the first byte of a record, whose length is in one byte or two: what that byte says of how far away the next record is."""
 
 
-def decode(data: Buffer, spans: Sequence[Span]) -> RecordColumns:
+def decode(shared: SharedBytes, spans: Sequence[Span]) -> RecordColumns:
     """The columns of record batches v2."""
-    shared = SharedBytes(data)
-    counts = [span.batch.count for span in spans]
-    if len(data) < _WORTH_COPYING * sum(counts):
+    counts = [span.records for span in spans]
+    if len(shared.data) < _WORTH_COPYING * sum(counts):
         shared.as_bytes()
     starts, ends = _boundaries(shared.data, spans)
     fields = _Fields(np.frombuffer(shared.data, np.uint8))
@@ -72,14 +71,14 @@ def _boundaries(data: Buffer, spans: Sequence[Span]) -> tuple[Ints, Ints]:
     walk = _Walk(data)
     for span in spans:
         try:
-            end = walk.over(span.start, span.batch.count)
+            end = walk.over(span.start, span.records)
         except IndexError:
             end = -1
-        if end != span.end:
+        if end != span.end if span.is_last else not span.start < end <= span.end:
             batch = span.batch
             raise CorruptRecordsError(f"the {batch.count} records of the batch at offset {batch.base_offset} do not fill it")
     marks = walk.marks()
-    lasts = np.cumsum([span.batch.count + 1 for span in spans])
+    lasts = np.cumsum([span.records + 1 for span in spans])
     return np.delete(marks, lasts - 1), np.delete(marks, [0, *lasts[:-1]])
 
 
@@ -216,7 +215,7 @@ class _Fields:
 def _expect(good: npt.NDArray[np.bool_], spans: Sequence[Span], reason: str) -> None:
     if not good.all():
         row = int(good.argmin())
-        ends = np.cumsum([span.batch.count for span in spans])
+        ends = np.cumsum([span.records for span in spans])
         batch = spans[int(np.searchsorted(ends, row, side="right"))].batch
         raise CorruptRecordsError(f"{reason} in the batch at offset {batch.base_offset}")
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 
 from kafkawire.errors import CorruptRecordsError
 from kafkawire.protocol.records.batches import RecordBatch
 from kafkawire.protocol.records.columns import RecordColumns, Run, SharedBytes
-from kafkawire.protocol.records.legacy import read_rows
+from kafkawire.protocol.records.legacy import Row, read_rows
 from kafkawire.protocol.records.spans import Span, add_run
 from kafkawire.protocol.records.varints import HIGH_BITS, INT64_BYTES, LOW_BITS, ZIGZAG, read_varint
-from kafkawire.protocol.wire import Buffer
 
 __all__ = ["decode"]
 
@@ -22,9 +21,8 @@ _COLUMNS = 8
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
 
 
-def decode(data: Buffer, spans: Sequence[Span]) -> RecordColumns:
+def decode(shared: SharedBytes, spans: Sequence[Span]) -> RecordColumns:
     """The records of all spans, in order."""
-    shared = SharedBytes(data)
     text = shared.as_bytes()
     fields: list[int] = []
     """The columns of the first record, then those of the second, ..."""
@@ -35,7 +33,7 @@ def decode(data: Buffer, spans: Sequence[Span]) -> RecordColumns:
         add_run(runs, len(fields) // _COLUMNS, batch)
         try:
             if batch.magic < 2:
-                fields += chain.from_iterable(read_rows(batch, text, span.start, span.end))
+                fields += chain.from_iterable(_legacy_rows(span, text))
             else:
                 has_headers |= _read_v2(span, text, fields)
         except IndexError:
@@ -49,6 +47,11 @@ def decode(data: Buffer, spans: Sequence[Span]) -> RecordColumns:
     return RecordColumns(shared, runs, has_headers, *columns)
 
 
+def _legacy_rows(span: Span, data: bytes) -> Iterable[Row]:
+    rows = read_rows(span.batch, data, span.start, span.end, span.shift)
+    return rows if span.records < 0 else islice(rows, span.records)
+
+
 def _read_v2(span: Span, data: bytes, fields: list[int]) -> bool:  # noqa: C901, PLR0912, PLR0915 - see its docstring
     """Add the fields of a record batch v2; whether there are headers.
 
@@ -59,7 +62,7 @@ def _read_v2(span: Span, data: bytes, fields: list[int]) -> bool:  # noqa: C901,
     first, at = len(fields), span.start
     zigzag, low_bits, high_bits = ZIGZAG, LOW_BITS, HIGH_BITS
     has_headers = False
-    for _ in range(batch.count):
+    for _ in range(span.records):
         if (low := low_bits[byte := data[at]]) is not None and (high := high_bits[data[at + 1]]) is not None:
             end = at + 2 + low + high
             at += 3  # with the attributes, which are unused
@@ -118,10 +121,10 @@ def _read_v2(span: Span, data: bytes, fields: list[int]) -> bool:  # noqa: C901,
             raise _corrupt(batch, offset)
         fields += (offset, timestamp, key, key_end, value, value_end, at, end)
         at = end
-    if at != span.end:
+    if at != span.end if span.is_last else at > span.end:
         raise CorruptRecordsError(f"the {batch.count} records of the batch at offset {base_offset} do not fill it")
     if batch.timestamp_type == 1:  # the broker's time
-        fields[first + 1 :: _COLUMNS] = [batch.max_timestamp] * batch.count
+        fields[first + 1 :: _COLUMNS] = [batch.max_timestamp] * span.records
     return has_headers
 
 

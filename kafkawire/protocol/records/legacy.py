@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from struct import Struct
 from zlib import crc32
 
@@ -19,13 +19,14 @@ from kafkawire.protocol.records.layout import (
 )
 from kafkawire.protocol.wire import Buffer
 
-__all__ = ["Row", "encode_message_set", "read_rows", "wrapped_set"]
+__all__ = ["Row", "encode_message_set", "offset_shift", "read_rows", "wrapped_set"]
 
 Row = tuple[int, int, int, int, int, int, int, int]
 """Offset, timestamp, then start and end of the key, value and headers: the columns of RecordColumns."""
 
 _INT32 = Struct(">i")
 _INT64 = Struct(">q")
+_OFFSET_AND_SIZE = Struct(">qi")
 
 
 def encode_message_set(
@@ -70,34 +71,47 @@ def wrapped_set(batch: RecordBatch) -> memoryview:
     return message[start:end]
 
 
-def read_rows(batch: RecordBatch, data: bytes, start: int, end: int) -> Iterator[Row]:
-    """The rows of a message, or of the set that it wraps: what lies between `start` and `end` of `data`."""
+def read_rows(batch: RecordBatch, data: bytes, start: int, end: int, shift: int) -> Iterator[Row]:
+    """The rows of a message, or of the set that it wraps: what lies between `start` and `end` of `data`.
+
+    `shift` is the `offset_shift` of such a set.
+    """
     if batch.codec is Codec.NONE:
         yield _row(data, start, end, batch.magic, batch.base_offset, batch.base_timestamp)
         return
-    inner = list(read_batches(memoryview(data)[start:end], check_crcs=False))  # the outer checksum covers them
-    if not inner or inner[-1].end != end - start:
-        raise CorruptRecordsError(f"the compressed message at offset {batch.base_offset} holds a partial set")
-    shift = _offset_shift(batch, inner)
-    for message in inner:
+    for message in read_batches(memoryview(data)[start:end], check_crcs=False):  # the outer checksum covers them
         if message.magic != batch.magic or message.codec is not Codec.NONE:  # trap 50
             raise CorruptRecordsError(f"a message in the compressed one at offset {batch.base_offset} is of another kind")
         timestamp = batch.base_timestamp if batch.timestamp_type == 1 else message.base_timestamp  # trap 48
         yield _row(data, start + message.start, start + message.end, batch.magic, message.base_offset + shift, timestamp)
 
 
-def _offset_shift(batch: RecordBatch, inner: Sequence[RecordBatch]) -> int:
-    """What to add to the offsets inside a compressed message.
+def offset_shift(batch: RecordBatch, inner: Buffer) -> int:
+    """What to add to the offsets inside a compressed message, given the set that it unpacks to.
 
     Format 0 has them absolute (trap 47). In format 1 they are relative and the outer offset is that of the last, gaps and
     all; an outer offset of 0 comes from old librdkafka and means nothing (trap 46).
     """
+    last = _last_offset(inner)
+    if last is None:
+        raise CorruptRecordsError(f"the compressed message at offset {batch.base_offset} holds a partial set")
     if batch.magic == 0 or batch.base_offset == 0:
         return 0
-    last = inner[-1].base_offset
     if batch.base_offset < last:
         raise CorruptRecordsError(f"the compressed message at offset {batch.base_offset} has offset {last} inside")
     return batch.base_offset - last
+
+
+def _last_offset(messages: Buffer) -> int | None:
+    """The offset of the last message of a set; None if there is none, or the set is cut off."""
+    at, last = 0, None
+    end = len(messages) - LENGTH_END
+    while at <= end:
+        last, size = _OFFSET_AND_SIZE.unpack_from(messages, at)
+        if size < 0:
+            return None
+        at += LENGTH_END + size
+    return last if at == len(messages) else None
 
 
 def _row(data: bytes, start: int, end: int, magic: int, offset: int, timestamp: int) -> Row:

@@ -8,56 +8,66 @@ from typing import NamedTuple
 
 from kafkawire.protocol.compression import Codec, decompress
 from kafkawire.protocol.records.batches import RecordBatch
-from kafkawire.protocol.records.columns import Run
+from kafkawire.protocol.records.columns import Run, SharedBytes
 from kafkawire.protocol.records.layout import BATCH_OVERHEAD
-from kafkawire.protocol.records.legacy import wrapped_set
+from kafkawire.protocol.records.legacy import offset_shift, wrapped_set
 from kafkawire.protocol.wire import Buffer
 
-__all__ = ["Span", "add_run", "gather"]
+__all__ = ["Span", "add_run", "gather", "open_batch", "unpack"]
 
 
 class Span(NamedTuple):
-    """A batch and where in the common buffer its records lie."""
+    """Records of one batch, and where in the common buffer they lie."""
 
     batch: RecordBatch
     start: int
     end: int
+    """Where the records of the batch end, also if others follow behind those of the span."""
+    records: int
+    """How many; of a compressed message of formats 0 and 1 the most that are wanted, -1 for all."""
+    is_last: bool = True
+    """Whether the batch ends with them. Of a compressed message of formats 0 and 1 nobody knows before they are read."""
+    shift: int = 0
+    """What to add to the offsets inside a compressed message of formats 0 and 1."""
 
 
-def gather(batches: Sequence[RecordBatch], limit: int) -> tuple[Buffer, list[Span]]:
-    """One buffer with all the records, and where each batch has its own."""
-    if not batches:
-        return b"", []
-    buffer = batches[0].buffer
-    in_order = all(left.end <= right.start for left, right in pairwise(batches))
-    if in_order and all(batch.codec is Codec.NONE and batch.buffer is buffer for batch in batches):
-        first = 0 if isinstance(buffer, bytes) else batches[0].start
-        data = buffer if isinstance(buffer, bytes) else memoryview(buffer)[first : batches[-1].end]
-        return data, [Span(batch, _records_at(batch) - first, batch.end - first) for batch in batches]
-    spans = []
-    pieces: list[Buffer] = []
-    at = 0
-    for batch in batches:
-        piece = _piece(batch, limit)
-        limit -= len(piece) if batch.codec is not Codec.NONE else 0
-        pieces.append(piece)
-        spans.append(Span(batch, at, at + len(piece)))
-        at += len(piece)
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces), spans
-
-
-def _records_at(batch: RecordBatch) -> int:
-    """Where in its buffer the records of a batch begin; a message of formats 0 and 1 is its own record."""
-    return batch.start + (BATCH_OVERHEAD if batch.magic == 2 else 0)
-
-
-def _piece(batch: RecordBatch, limit: int) -> Buffer:
+def unpack(batch: RecordBatch, limit: int) -> Buffer:
+    """The records of a batch, unpacked; CorruptRecordsError if that needs more than `limit` bytes."""
     if batch.codec is Codec.NONE:
         return memoryview(batch.buffer)[_records_at(batch) : batch.end]
     packed = memoryview(batch.buffer)[_records_at(batch) : batch.end] if batch.magic == 2 else wrapped_set(batch)
     if not packed and batch.count == 0:
         return b""
     return decompress(batch.codec, packed, limit=limit, magic=batch.magic)
+
+
+def open_batch(batch: RecordBatch, piece: Buffer, at: int = 0) -> Span:
+    """The span of all records of a batch, whose `piece` of the common buffer begins at `at`."""
+    shift = offset_shift(batch, piece) if batch.magic < 2 and batch.codec is not Codec.NONE else 0
+    return Span(batch, at, at + len(piece), batch.count, shift=shift)
+
+
+def gather(batches: Sequence[RecordBatch], pieces: Sequence[Buffer]) -> tuple[SharedBytes, list[Span]]:
+    """One buffer with all the records, given what each batch unpacks to, and where each has its own."""
+    if not batches:
+        return SharedBytes(b""), []
+    buffer = batches[0].buffer
+    in_order = all(left.end <= right.start for left, right in pairwise(batches))
+    if in_order and all(batch.codec is Codec.NONE and batch.buffer is buffer for batch in batches):
+        first = 0 if isinstance(buffer, bytes) else batches[0].start
+        data = buffer if isinstance(buffer, bytes) else memoryview(buffer)[first : batches[-1].end]
+        return SharedBytes(data), [Span(batch, _records_at(batch) - first, batch.end - first, batch.count) for batch in batches]
+    spans = []
+    at = 0
+    for batch, piece in zip(batches, pieces, strict=True):
+        spans.append(open_batch(batch, piece, at))
+        at += len(piece)
+    return SharedBytes(pieces[0] if len(pieces) == 1 else b"".join(pieces)), spans
+
+
+def _records_at(batch: RecordBatch) -> int:
+    """Where in its buffer the records of a batch begin; a message of formats 0 and 1 is its own record."""
+    return batch.start + (BATCH_OVERHEAD if batch.magic == 2 else 0)
 
 
 def add_run(runs: list[Run], row: int, batch: RecordBatch) -> None:
