@@ -109,6 +109,7 @@ class Hold(Action):
         if when != self.when:
             return None
         self.arrived += 1
+        self._held = {one: watchers for one, watchers in self._held.items() if watchers}  # clients that have gone are let go
         self._held[exchange] = Watchers()
         return NEVER, [self._held[exchange]]
 

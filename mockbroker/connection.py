@@ -42,6 +42,10 @@ _OUTPUT_LIMIT = 1 << 20
 """Bytes of answers that may wait to be written before the next request is taken up."""
 
 
+def _nobody() -> None:
+    """Where there is no driver any more."""
+
+
 class _Turn:
     """The request that is being served."""
 
@@ -146,10 +150,16 @@ class ServerConnection:
             self._on_ready()
 
     def lost(self) -> None:
-        """The client is gone."""
+        """The client is gone: let go of what came from it, of what was meant for it, and of whoever drives the connection.
+
+        The driver holds the connection, so a way back to it would keep both until the garbage collector runs.
+        """
         self.closing = True
         if self._waiting is not None:
             self._end_wait(self._waiting[1])
+        self._on_ready = _nobody
+        self._queue.clear()
+        self._output.clear()
 
     def _begin(self, turn: _Turn, now: float) -> Answer:
         """Take a request up."""

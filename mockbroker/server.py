@@ -29,6 +29,8 @@ __all__ = ["Server"]
 T = TypeVar("T")
 
 _BACKLOG = 1024
+_LONGEST_SLEEP = 3600.0
+"""Seconds. Selectors take no more than some weeks, timers may be further away."""
 
 
 class Server:
@@ -151,8 +153,7 @@ class Server:
 
     def _run(self) -> None:
         while self._running:
-            for key, mask in self._selector.select(self._patience()):
-                key.data(mask)
+            self._poll()
             while self._commands:
                 _execute(*self._commands.popleft())
             self._turn()
@@ -160,12 +161,17 @@ class Server:
             while self._commands:
                 _execute(*self._commands.popleft())
 
+    def _poll(self) -> None:
+        """Wait for events and handle them. No variable outlives it that would keep a connection which one of them has ended."""
+        for key, mask in self._selector.select(self._patience()):
+            key.data(mask)
+
     def _patience(self) -> float | None:
-        """Seconds until there is something to do by itself; None if there is nothing, or time stands still before it."""
+        """Seconds to sleep until there is something to do by itself; None while time stands still, or there is nothing."""
         deadline, now = self._cluster.timers.next_deadline, self.now()
         if self._ready or deadline <= now:
             return 0
-        return None if self._clock.held or deadline == NEVER else deadline - now
+        return None if self._clock.held or deadline == NEVER else min(deadline - now, _LONGEST_SLEEP)
 
     def settle(self) -> None:
         """Do all that is due now. In the thread only."""

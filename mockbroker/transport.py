@@ -79,6 +79,7 @@ class Transport:
         if not self._closed:
             self._closed = True
             self._connection.lost()
+            self._unsent.clear()
             self._loop.watch(self._socket, 0, self._on_event)
             self._socket.close()
             self._on_close(self)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import random
 import resource
 import socket
 import ssl
+import time
 import tracemalloc
 
 import pytest
@@ -19,8 +21,9 @@ from kafkawire.protocol.messages.create_partitions import CreatePartitionsReques
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest
-from mockbroker import MockCluster
+from mockbroker import MockCluster, ServerConnection
 from mockbroker.served import SERVED
+from mockbroker.transport import Transport
 from tests.mockbroker.groups import heartbeat
 from tests.mockbroker.raw import TIMEOUT, TcpClient, batch, fetch_request, fetched, produce_request, produced, values_in
 
@@ -427,3 +430,55 @@ def test_tls_with_client_certificates(authority):
         authority.issue_cert("client@example.org").configure_cert(context)
         with tls_client(mock.brokers[1], context) as client:
             client.call(MetadataRequest(topics=None), 12)
+
+
+def _alive():
+    """Connections that have not been freed, whether or not anybody can still reach them."""
+    return sum(isinstance(one, (ServerConnection, Transport)) for one in gc.get_objects())
+
+
+def _half_a_frame(mock, client):
+    client.write((60 << 20).to_bytes(4, "big") + bytes(8 << 20))
+
+
+def _waiting_fetch(mock, client):
+    client.send(fetch_request(max_wait_ms=60_000, topic_id=mock.cluster.topic("t").id), 13)
+    mock.journal.wait_for("Fetch")
+
+
+def _held_request_with_others_behind_it(mock, client):
+    mock.hold("Metadata")
+    for _ in range(10):
+        client.send(MetadataRequest(topics=None), 12)
+    mock.journal.wait_for("Metadata")
+
+
+def _unread_answers(mock, client):
+    mock.produce("t", os.urandom(900_000), partition=0)
+    for _ in range(20):
+        client.send(fetch_request(topic_id=mock.cluster.topic("t").id), 13)
+    mock.journal.wait_for("Fetch")
+
+
+def _nonsense(mock, client):
+    client.write(b"GET / HTTP/1.1\r\n\r\n")
+    assert not client.read()
+
+
+@pytest.mark.parametrize(
+    "use", [_half_a_frame, _waiting_fetch, _held_request_with_others_behind_it, _unread_answers, _nonsense], ids=lambda use: use.__name__
+)
+def test_a_connection_is_freed_when_it_ends_and_not_when_the_garbage_collector_runs(mock, use):
+    gc.collect()
+    gc.disable()
+    try:
+        before = _alive()
+        with TcpClient(mock.brokers[1]) as client:
+            client.call(MetadataRequest(topics=None), 12)
+            use(mock, client)
+        deadline = time.monotonic() + TIMEOUT
+        while _alive() > before:
+            assert time.monotonic() < deadline, f"{_alive() - before} objects stay"
+            mock.call(lambda: None)
+    finally:
+        gc.enable()
