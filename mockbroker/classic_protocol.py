@@ -144,7 +144,7 @@ class ClassicProtocol:
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
         """While members rejoin, the first come are in; at other times those are who are members."""
-        limit = int(self._config["group.max.size"])
+        limit = int(self._config.get("group.max.size", 2**31 - 1))
         member = group.members.get(member_id)
         if group.state is GroupState.EMPTY:
             return True

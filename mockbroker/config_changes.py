@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkawire.errors import BrokerError, ErrorCode, broker_error
 from mockbroker.config_values import check_broker_configs, check_topic_configs
-from mockbroker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigDefinition, ConfigType
+from mockbroker.configs import ConfigDefinition, ConfigType, KnownConfigs
 
 if TYPE_CHECKING:
     from mockbroker.call import Call
@@ -135,7 +136,8 @@ def _topic(call: Call, name: str) -> _Resource:
     topic = call.cluster.topics.get(name)
     if topic is None:
         raise broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-    return _Resource(topic.configs, TOPIC_CONFIGS, topic.config, check_topic_configs)
+    known = call.cluster.config.known
+    return _Resource(topic.configs, known.topic, topic.config, partial(check_topic_configs, known=known))
 
 
 def _broker(call: Call, name: str) -> _Resource:
@@ -151,21 +153,22 @@ def _broker(call: Call, name: str) -> _Resource:
     def effective(config: str) -> str:
         return next((found.value for found in configs.given(config, broker_id)), "")
 
-    return _Resource(configs.dynamic(broker_id), BROKER_CONFIGS, effective, _check_all_brokers if not name else _check_broker)
+    check = partial(_check_broker if name or not configs.has_elr else _check_all_brokers, known=configs.known)
+    return _Resource(configs.dynamic(broker_id), configs.known.broker, effective, check)
 
 
-def _check_broker(new: Mapping[str, str]) -> None:
-    fixed = [name for name in new if name in BROKER_CONFIGS and BROKER_CONFIGS[name].read_only]
+def _check_broker(new: Mapping[str, str], known: KnownConfigs) -> None:
+    fixed = [name for name in new if name in known.broker and known.broker[name].read_only]
     if fixed:
         raise broker_error(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
     try:
-        check_broker_configs(new)
+        check_broker_configs(new, known)
     except BrokerError as refusal:
         raise broker_error(ErrorCode.INVALID_REQUEST, refusal.context) from None
 
 
-def _check_all_brokers(new: Mapping[str, str]) -> None:
-    _check_broker(new)
+def _check_all_brokers(new: Mapping[str, str], known: KnownConfigs) -> None:
+    _check_broker(new, known)
     if "min.insync.replicas" not in new:
         reason = "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
         raise broker_error(ErrorCode.INVALID_CONFIG, reason)

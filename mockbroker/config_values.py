@@ -1,18 +1,19 @@
 """Which values a configuration takes, with the reasons that Kafka gives for refusing others.
 
-Topic configurations are checked in full. Broker configurations are checked by type, and like the topic configuration that
-takes its value from them.
+What is valid was recorded with the configurations, in the words of Kafka's documentation.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import cache
 
 from kafkawire.errors import ErrorCode, broker_error
-from mockbroker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigDefinition, ConfigType
+from mockbroker.configs import ConfigDefinition, ConfigType, KnownConfigs, broker_config_names
 
-__all__ = ["ConfigText", "as_text", "check_broker_configs", "check_topic_configs"]
+__all__ = ["ConfigText", "as_text", "check_broker_configs", "check_names", "check_topic_configs"]
 
 ConfigText = str | float | bool
 """What a test may give as the value of a configuration; to Kafka all are text."""
@@ -21,56 +22,41 @@ Check = Callable[[str], str | None]
 """Why a value of the right type is refused; None if it is not."""
 
 _INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
+_RANGE = re.compile(r"\[(-?[0-9]+),\.\.\.(?:,([0-9]+))?\](?: or (-?[0-9]+))?")
+_LIST = re.compile(r"\[([^][.]+)\]")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _THROTTLED = re.compile(r"[0-9]+:[0-9]+")
 
 
-def _between(lowest: float, highest: float = _LONG_MAX) -> Check:
+@cache
+def _check_of(valid: str) -> Check | None:
+    """The check that Kafka's words for valid values mean; None for those that are not understood, or mean anything."""
+    if (limits := _RANGE.fullmatch(valid)) is not None:
+        lowest, highest, besides = limits.groups()
+        return _between(float(lowest), float(highest or _LONG_MAX), besides)
+    if (names := _LIST.fullmatch(valid)) is not None:
+        return _one_of(names[1].split(", "))
+    return None
+
+
+def _between(lowest: float, highest: float, besides: str | None) -> Check:
     def check(value: str) -> str | None:
+        if lowest <= float(value) <= highest or value == besides:
+            return None
+        if besides is not None:
+            return f"Value must be between {lowest:.0f} and {highest:.0f} or equal to {besides}"
         if float(value) < lowest:
-            return f"Value must be at least {lowest}"
-        return f"Value must be no more than {highest}" if float(value) > highest else None
+            return f"Value must be at least {lowest:.0f}"
+        return f"Value must be no more than {highest:.0f}"
 
     return check
 
 
-def _one_of(*names: str) -> Check:
+def _one_of(names: Sequence[str]) -> Check:
     reason = f"String must be one of: {', '.join(names)}"
     return lambda value: None if value in names else reason
 
 
-def _gzip_level(value: str) -> str | None:
-    return None if int(value) == -1 or 1 <= int(value) <= 9 else "Value must be between 1 and 9 or equal to -1"
-
-
-_CHECKS: dict[str, Check] = {
-    "cleanup.policy": _one_of("compact", "delete"),
-    "compression.gzip.level": _gzip_level,
-    "compression.lz4.level": _between(1, 17),
-    "compression.type": _one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
-    "compression.zstd.level": _between(-131072, 22),
-    "delete.retention.ms": _between(0),
-    "file.delete.delay.ms": _between(0),
-    "flush.messages": _between(1),
-    "flush.ms": _between(0),
-    "index.interval.bytes": _between(0),
-    "local.retention.bytes": _between(-2),
-    "local.retention.ms": _between(-2),
-    "max.compaction.lag.ms": _between(1),
-    "max.message.bytes": _between(0),
-    "message.timestamp.after.max.ms": _between(0),
-    "message.timestamp.before.max.ms": _between(0),
-    "message.timestamp.type": _one_of("CreateTime", "LogAppendTime"),
-    "min.cleanable.dirty.ratio": _between(0, 1),
-    "min.compaction.lag.ms": _between(0),
-    "min.insync.replicas": _between(1),
-    "retention.ms": _between(-1),
-    "segment.bytes": _between(1 << 20),
-    "segment.index.bytes": _between(4),
-    "segment.jitter.ms": _between(0),
-    "segment.ms": _between(1),
-}
-_BY_SYNONYM = {definition.synonym: name for name, definition in TOPIC_CONFIGS.items()}
 _THROTTLE_LISTS = ("follower.replication.throttled.replicas", "leader.replication.throttled.replicas")
 
 
@@ -79,15 +65,15 @@ def as_text(value: ConfigText) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def check_topic_configs(configs: Mapping[str, str | None]) -> None:
+def check_topic_configs(configs: Mapping[str, str | None], known: KnownConfigs) -> None:
     """Raise INVALID_CONFIG for an unknown name or a value that Kafka refuses."""
     for name in configs:
-        if name not in TOPIC_CONFIGS:
+        if name not in known.topic:
             raise broker_error(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")
     for name, value in configs.items():
         if value is None:
             raise broker_error(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {name}")
-        _check(name, TOPIC_CONFIGS[name], value, _CHECKS.get(name))
+        _check(name, known.topic[name], value)
         if name in _THROTTLE_LISTS:
             _check_throttled(name, value)
         if name == "remote.storage.enable" and value.lower() == "true":
@@ -97,14 +83,24 @@ def check_topic_configs(configs: Mapping[str, str | None]) -> None:
             raise broker_error(ErrorCode.INVALID_CONFIG, reason)
 
 
-def check_broker_configs(configs: Mapping[str, str]) -> None:
+def check_names(configs: Iterable[str]) -> None:
+    """Raise ValueError for the name of a broker configuration that no version has: it would do nothing, unnoticed."""
+    for name in configs:
+        if name not in (known := broker_config_names()):
+            close = get_close_matches(name, known, 2)
+            hint = f"; do you mean {' or '.join(close)}?" if close else ""
+            raise ValueError(f"no version of Kafka has a broker configuration {name!r}{hint}")
+
+
+def check_broker_configs(configs: Mapping[str, str], known: KnownConfigs) -> None:
     """Raise INVALID_CONFIG for a value that Kafka refuses. What it does not know may be for plug-ins."""
     for name, value in configs.items():
-        if name in BROKER_CONFIGS:
-            _check(name, BROKER_CONFIGS[name], value, _CHECKS.get(_BY_SYNONYM.get(name, "")))
+        if name in known.broker:
+            _check(name, known.broker[name], value)
 
 
-def _check(name: str, definition: ConfigDefinition, value: str, check: Check | None) -> None:
+def _check(name: str, definition: ConfigDefinition, value: str) -> None:
+    check = _check_of(definition.valid)
     parts = [value]
     if definition.type is ConfigType.LIST:
         parts = [part.strip() for part in value.split(",")] if value else []

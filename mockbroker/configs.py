@@ -1,17 +1,27 @@
-"""Configurations: what topics and brokers can be told, from the list recorded in configs.json, and where a value comes from.
+"""Configurations: what topics and brokers of each version know, as recorded in configs.json, and where a value comes from.
 
-Of the newest release, whatever the version of the cluster. Left out: documentation.
+Left out: documentation.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import IntEnum
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-__all__ = ["BROKER_CONFIGS", "TOPIC_CONFIGS", "BrokerConfigs", "ConfigDefinition", "ConfigType", "ConfigValue", "Source"]
+__all__ = [
+    "BrokerConfigs",
+    "ConfigDefinition",
+    "ConfigType",
+    "ConfigValue",
+    "KnownConfigs",
+    "Source",
+    "broker_config_names",
+    "known_configs",
+]
 
 
 class ConfigType(IntEnum):
@@ -39,13 +49,25 @@ class Source(IntEnum):
 
 
 class ConfigDefinition(NamedTuple):
-    """One configuration. `synonym` is the broker configuration that a topic without its own takes the value from."""
+    """One configuration."""
 
     type: ConfigType
     default: str | None
+    synonym: str | None
+    """The broker configuration that a topic without its own takes the value from."""
+    valid: str
+    """Which values it takes, in the words of Kafka's documentation; empty for all of its type."""
     read_only: bool = False
     sensitive: bool = False
-    synonym: str | None = None
+
+
+class KnownConfigs(NamedTuple):
+    """All that one version has, by name."""
+
+    topic: Mapping[str, ConfigDefinition]
+    broker: Mapping[str, ConfigDefinition]
+    defaults: Mapping[str, str]
+    """Of brokers, where there is one."""
 
 
 class ConfigValue(NamedTuple):
@@ -56,25 +78,48 @@ class ConfigValue(NamedTuple):
     source: Source
 
 
-def _load() -> tuple[dict[str, ConfigDefinition], dict[str, ConfigDefinition]]:
-    recorded = json.loads(Path(__file__).with_name("configs.json").read_text())
-    topic = {
-        name: ConfigDefinition(ConfigType(kind), default, synonym=synonym)
-        for name, (kind, default, synonym) in recorded["topic"].items()
-    }
-    broker = {
-        name: ConfigDefinition(ConfigType(kind), default, read_only, sensitive)
-        for name, (kind, default, read_only, sensitive) in recorded["broker"].items()
-    }
-    return topic, broker
+@cache
+def known_configs(version: tuple[int, ...]) -> KnownConfigs:
+    """What topics and brokers of a version can be told; before the oldest that is recorded, as that."""
+    recorded = _recorded()
+    versions = [_number(one) for one in recorded["releases"]]
+    wanted = max(version, min(versions))
+    topic, broker = _definitions(recorded["topic"], wanted), _definitions(recorded["broker"], wanted)
+    return KnownConfigs(topic, broker, {name: one.default for name, one in broker.items() if one.default is not None})
 
 
-TOPIC_CONFIGS, BROKER_CONFIGS = _load()
-_DEFAULTS = {name: known.default for name, known in BROKER_CONFIGS.items() if known.default is not None}
+def broker_config_names() -> Collection[str]:
+    """Those of brokers of any version."""
+    names: Collection[str] = _recorded()["broker"].keys()
+    return names
+
+
+@cache
+def _recorded() -> Any:
+    """The file, which `tests.real.record_configs` describes."""
+    return json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8"))
+
+
+def _definitions(recorded: Mapping[str, dict[str, Any]], version: tuple[int, ...]) -> dict[str, ConfigDefinition]:
+    """The latest facts of each configuration up to a version. Null is for one that is not there any more."""
+    found = {}
+    for name, changes in recorded.items():
+        facts = next((changes[since] for since in reversed(changes) if _number(since) <= version), None)
+        if facts is not None:
+            kind, *others = facts
+            found[name] = ConfigDefinition(ConfigType(kind), *others)
+    return found
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
 
 # Where the mock is configured otherwise than Kafka is by default: as many replicas as three brokers can have (capped at their
 # number, so that a stopped broker loses no partition), and groups that start at once.
 _MOCK_STATIC = {"default.replication.factor": "3", "group.initial.rebalance.delay.ms": "0"}
+
+_ELR_SINCE = (4, 1)
 
 # What may be given under other names as well, in coarser units: the milliseconds of each. The finest that is given counts.
 _UNITS = {
@@ -96,20 +141,22 @@ def _synonyms(name: str) -> Sequence[str]:
 class BrokerConfigs(Mapping[str, str]):
     """What the brokers of a cluster are configured with: at their start, all of them while they run, or one of them.
 
-    As a mapping it gives the values that count for all brokers.
+    As a mapping it gives the values that count for all brokers. `known` is what the version played has.
     """
 
-    __slots__ = ("_of_all", "_of_one", "_static")
+    __slots__ = ("_of_all", "_of_one", "_static", "has_elr", "known")
 
-    def __init__(self, static: Mapping[str, str]) -> None:
+    def __init__(self, static: Mapping[str, str], version: tuple[int, ...]) -> None:
+        self.known = known_configs(version)
         self._static = {**_MOCK_STATIC, **static}
-        # A new cluster of Kafka 4.1 and later sets this for the sake of eligible leader replicas (KIP-966).
-        self._of_all = {} if "min.insync.replicas" in static else {"min.insync.replicas": "1"}
+        self.has_elr = version >= _ELR_SINCE
+        """Whether min.insync.replicas is always set for all brokers, for the sake of eligible leader replicas (KIP-966)."""
+        self._of_all = {"min.insync.replicas": "1"} if self.has_elr and "min.insync.replicas" not in static else {}
         self._of_one: dict[int, dict[str, str]] = {}
 
     def __getitem__(self, name: str) -> str:
         """The value, from coarser units if it was given in those; KeyError where there is none."""
-        for values in (self._of_all, self._static, _DEFAULTS):
+        for values in (self._of_all, self._static, self.known.defaults):
             if name in values:
                 return values[name]
         for coarser, milliseconds in _UNITS.get(name, {}).items():
@@ -122,7 +169,7 @@ class BrokerConfigs(Mapping[str, str]):
         self._static[name] = value
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**_DEFAULTS, **dict.fromkeys(_UNITS), **self._static, **self._of_all})
+        return iter({**self.known.defaults, **dict.fromkeys(_UNITS), **self._static, **self._of_all})
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -146,7 +193,7 @@ class BrokerConfigs(Mapping[str, str]):
         """
         finest = _FINEST.get(name)
         if finest in self._of_all or finest in self._of_one.get(broker_id, {}):
-            return _DEFAULTS.get(name)
+            return self.known.defaults.get(name)
         return next((value.value for value in self.given(name, broker_id)), None)
 
     def _given_in_any_unit(self, name: str, broker_id: int | None) -> list[ConfigValue]:
@@ -155,7 +202,7 @@ class BrokerConfigs(Mapping[str, str]):
             (one, Source.BROKER),
             (self._of_all, Source.ALL_BROKERS),
             (self._static, Source.STATIC),
-            (_DEFAULTS, Source.DEFAULT),
+            (self.known.defaults, Source.DEFAULT),
         )
         names = _synonyms(name)
         return [ConfigValue(each, values[each], source) for values, source in sources for each in names if each in values]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["RecordsRejectedError", "TimeLimits", "check_records", "time_limits"]
 
 _SHOWN = 3
+_NO_LIMIT = 2**63 - 1
 
 
 class RecordsRejectedError(Exception):
@@ -36,9 +37,15 @@ class TimeLimits(NamedTuple):
 
 
 def time_limits(topic: Topic, now_ms: int) -> TimeLimits:
-    """What a topic accepts that keeps its producers' times (KIP-937)."""
-    before, after = topic.config("message.timestamp.before.max.ms"), topic.config("message.timestamp.after.max.ms")
-    return TimeLimits(now_ms - int(before), now_ms + int(after))
+    """What a topic accepts that keeps its producers' times: one limit since 0.10, two since 3.6 (KIP-937), none before."""
+    before, after = (
+        min(
+            (int(limit) for name in (own, "message.timestamp.difference.max.ms") if (limit := topic.config(name))),
+            default=_NO_LIMIT,
+        )
+        for own in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
+    )
+    return TimeLimits(now_ms - before, now_ms + after)
 
 
 def check_records(partition: Partition, batches: Sequence[RecordBatch], limits: TimeLimits | None) -> None:

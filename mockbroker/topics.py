@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkawire.errors import ErrorCode, broker_error
-from mockbroker.configs import TOPIC_CONFIGS, ConfigValue, Source
+from mockbroker.configs import ConfigValue, Source
 from mockbroker.internal_topics import INTERNAL_TOPICS
 from mockbroker.log import PartitionLog
 from mockbroker.producers import ProducerStates
@@ -66,25 +66,24 @@ class Topic:
         return self.name in INTERNAL_TOPICS
 
     def config(self, name: str) -> str:
-        """The value of a topic configuration, its own or the brokers'."""
+        """The value of a topic configuration, its own or the brokers'; empty for one that the version does not know."""
         own = self.configs.get(name)
         if own is not None:
             return own
-        definition = TOPIC_CONFIGS[name]
-        try:
-            return self._broker_configs[definition.synonym or ""]
-        except KeyError:
-            return definition.default or ""
+        definition = self._broker_configs.known.topic.get(name)
+        if definition is None:
+            return ""
+        return self._broker_configs.get(definition.synonym or "", definition.default or "")
 
     def given(self, name: str, broker_id: int | None = None) -> list[ConfigValue]:
         """Everything that a configuration was given, strongest first: here, or to the brokers (or one of them)."""
-        synonym = TOPIC_CONFIGS[name].synonym
+        synonym = self._broker_configs.known.topic[name].synonym
         found = [] if synonym is None else self._broker_configs.given(synonym, broker_id)
         return [ConfigValue(name, self.configs[name], Source.TOPIC), *found] if name in self.configs else found
 
     def config_source(self, name: str, broker_id: int | None = None) -> Source:
         """Where the value of a configuration comes from."""
-        synonym = TOPIC_CONFIGS[name].synonym
+        synonym = self._broker_configs.known.topic[name].synonym
         if name in self.configs:
             return Source.TOPIC
         return Source.DEFAULT if synonym is None else self._broker_configs.source(synonym, broker_id)

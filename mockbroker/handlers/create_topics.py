@@ -13,7 +13,6 @@ from kafkawire.errors import BrokerError, ErrorCode, broker_error
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from mockbroker.answers import Answer
 from mockbroker.call import Call
-from mockbroker.configs import TOPIC_CONFIGS
 from mockbroker.topics import Topic
 
 __all__ = ["MOST_RECORDS", "handle"]
@@ -111,5 +110,5 @@ def _configs(call: Call, topic: Topic) -> list[_TopicAnswer.CreatableTopicConfig
         _TopicAnswer.CreatableTopicConfigs(
             name=name, value=topic.config(name), config_source=topic.config_source(name, call.broker.id)
         )
-        for name in TOPIC_CONFIGS
+        for name in call.cluster.config.known.topic
     ]

@@ -10,7 +10,7 @@ from kafkawire.protocol.messages.describe_configs import DescribeConfigsRequest,
 from mockbroker.answers import Answer
 from mockbroker.call import Call
 from mockbroker.config_changes import ResourceType
-from mockbroker.configs import BROKER_CONFIGS, TOPIC_CONFIGS, ConfigDefinition, ConfigValue, Source
+from mockbroker.configs import ConfigDefinition, ConfigValue, Source
 from mockbroker.topics import Topic, check_topic_name
 
 __all__ = ["handle"]
@@ -55,7 +55,7 @@ def _why_not(call: Call, asked: _Asked) -> str:
 def _describe_topic(call: Call, asked: _Asked, result: _Result) -> None:
     topic = call.cluster.find_topic(asked.resource_name)
     if isinstance(topic, Topic):
-        for name, definition in TOPIC_CONFIGS.items():
+        for name, definition in call.cluster.config.known.topic.items():
             given = topic.given(name, call.broker.id)
             result.configs.append(_config(call, name, definition, given, given[0].value if given else topic.config(name)))
         return
@@ -76,7 +76,7 @@ def _broker_configs(call: Call) -> list[_Config]:
         **({} if broker.rack is None else {"broker.rack": broker.rack}),
     }
     configs = []
-    for name, definition in BROKER_CONFIGS.items():
+    for name, definition in call.cluster.config.known.broker.items():
         given = call.cluster.config.given(name, broker.id)
         if name in own:
             given = [ConfigValue(name, own[name], Source.STATIC), *given]
@@ -86,10 +86,11 @@ def _broker_configs(call: Call) -> list[_Config]:
 
 def _cluster_configs(call: Call) -> list[_Config]:
     """Only what has been changed while the brokers ran."""
+    config = call.cluster.config
     return [
-        _config(call, name, BROKER_CONFIGS[name], [ConfigValue(name, value, Source.ALL_BROKERS)], value)
-        for name, value in call.cluster.config.dynamic(None).items()
-        if name in BROKER_CONFIGS
+        _config(call, name, config.known.broker[name], [ConfigValue(name, value, Source.ALL_BROKERS)], value)
+        for name, value in config.dynamic(None).items()
+        if name in config.known.broker
     ]
 
 

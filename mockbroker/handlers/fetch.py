@@ -85,7 +85,7 @@ def handle(call: Call, request: FetchRequest, now: float) -> Answer:
             session = found
         else:
             sessions.close(found.id)
-    max_bytes = min(request.max_bytes, int(call.cluster.config["fetch.max.bytes"]))
+    max_bytes = min(request.max_bytes, int(call.cluster.config.get("fetch.max.bytes", request.max_bytes)))
     deadline = now + max(request.max_wait_ms, 0) / 1000
     return _answer(call, _Fetch(request, asked, session, deadline, max_bytes, min(request.min_bytes, max_bytes)), now)
 

@@ -29,7 +29,6 @@ _TELL_WHERE_THE_LOG_STARTS = (  # KIP-360
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.NOT_ENOUGH_REPLICAS,
 )
-_LIMITS_TIMES_SINCE = (4, 0)  # before, the limits were off unless somebody set them (KIP-937)
 
 
 def handle(call: Call, request: ProduceRequest, now: float) -> Answer:
@@ -102,7 +101,7 @@ def _append(
             call.version,
             cluster.profile.magic,
             cluster.wall_clock_ms(now),
-            limit_times=cluster.profile.version >= _LIMITS_TIMES_SINCE,
+            limit_times=True,
         )
         answer.base_offset = appended.base_offset
         answer.log_append_time_ms = appended.log_append_time

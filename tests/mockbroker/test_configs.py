@@ -9,7 +9,7 @@ from kafkawire.protocol.messages.alter_configs import AlterConfigsRequest
 from kafkawire.protocol.messages.describe_configs import DescribeConfigsRequest
 from kafkawire.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkawire.protocol.messages.list_config_resources import ListConfigResourcesRequest
-from mockbroker.configs import BROKER_CONFIGS, TOPIC_CONFIGS
+from mockbroker.configs import known_configs
 from tests.mockbroker.raw import MemoryMock
 
 TOPIC, BROKER = 2, 4
@@ -64,7 +64,7 @@ def client(mock):
 
 def test_every_configuration_of_a_topic(client):
     found = {config.name: config for config in describe(client, TOPIC, "t").configs}
-    assert set(found) == set(TOPIC_CONFIGS)
+    assert set(found) == set(known_configs((4, 3)).topic)
     assert not any(config.read_only or config.is_sensitive for config in found.values())
     assert (found["retention.ms"].value, found["retention.ms"].config_type) == ("5", 5)
     assert (found["cleanup.policy"].config_type, found["preallocate"].config_type) == (7, 1)
@@ -72,7 +72,7 @@ def test_every_configuration_of_a_topic(client):
 
 def test_every_configuration_of_a_broker(client):
     found = {config.name: config for config in describe(client, BROKER, "1").configs}
-    assert set(found) == set(BROKER_CONFIGS)
+    assert set(found) == set(known_configs((4, 3)).broker)
     assert (found["broker.id"].value, found["broker.id"].config_source) == ("1", STATIC)
     assert (found["num.partitions"].read_only, found["message.max.bytes"].read_only) == (True, False)
     assert (found["ssl.key.password"].is_sensitive, found["ssl.key.password"].value) == (True, None)

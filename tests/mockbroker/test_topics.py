@@ -7,7 +7,7 @@ import pytest
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from kafkawire.protocol.messages.delete_topics import DeleteTopicsRequest
-from mockbroker.configs import TOPIC_CONFIGS
+from mockbroker.configs import known_configs
 from tests.mockbroker.raw import MemoryMock
 
 Creatable = CreateTopicsRequest.CreatableTopic
@@ -41,7 +41,7 @@ def test_create(version):
     if version >= 5:
         assert (answer.num_partitions, answer.replication_factor) == (2, 2)
         sources = {config.name: (config.value, config.config_source) for config in answer.configs}
-        assert set(sources) == set(TOPIC_CONFIGS)
+        assert set(sources) == set(known_configs((3, 9)).topic)
         assert (sources["max.message.bytes"], sources["retention.ms"]) == (("1000", 1), ("604800000", 5))
     if version >= 7:
         assert answer.topic_id == found.id
