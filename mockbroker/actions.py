@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from struct import Struct as Packer
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.fetch import FetchResponse
@@ -47,6 +47,9 @@ class Action:
     """A kind of fault. Of these points, in the order in which a request passes them, each kind has something to do at some."""
 
     __slots__ = ()
+
+    only: ClassVar[str | None] = None
+    """The one API that it can strike, where there is only one."""
 
     def wait(self, when: When, exchange: Exchange, now: float) -> tuple[float, Sequence[Watchers]] | None:
         """Until when, or until which of these wakes, the request or its answer is to be kept waiting."""
@@ -166,6 +169,8 @@ class Throttle(Action):
 class Corrupt(Action):
     """Flip a bit in the first record batch of every partition that the answer brings, so that its checksum is wrong."""
 
+    only: ClassVar[str | None] = "Fetch"
+
     def change(self, response: Response) -> None:
         if isinstance(response, FetchResponse):
             for topic in response.responses:
@@ -220,8 +225,7 @@ class Split(Action):
     pause: float = 0.001
 
     def pieces(self, frame: bytes) -> tuple[Sequence[bytes], float]:
-        size = max(self.size, 1)
-        return [frame[at : at + size] for at in range(0, len(frame), size)], self.pause
+        return [frame[at : at + self.size] for at in range(0, len(frame), self.size)], self.pause
 
 
 _KINDS: list[type[Any]] = [

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import signal
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack
+from typing import NoReturn
 
 from kafkawire.errors import KafkaError
 from mockbroker.mock import MockCluster
+from mockbroker.plain import parse
 from mockbroker.profiles import LATEST
 
 __all__ = ["main"]
@@ -40,6 +41,8 @@ def _start(options: argparse.Namespace, running: ExitStack) -> str:
         topics=dict(options.topic),
         version=options.version,
         port=options.port,
+        port_step=options.port_step,
+        first_broker_id=options.first_broker_id,
         host=options.host,
         advertised_host=options.advertised_host,
         racks=options.rack,
@@ -63,7 +66,7 @@ def _start(options: argparse.Namespace, running: ExitStack) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         "mockbroker", description="A mock Kafka cluster in one process. Prints bootstrap.servers when it is ready."
     )
     add = parser.add_argument
@@ -71,6 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--topic", type=_topic, action="append", default=[], metavar="NAME:PARTITIONS", help="create a topic; repeatable")
     add("--version", default=LATEST, help=f"the Kafka version to imitate, from 0.8.2 on ({LATEST})")
     add("--port", type=int, default=0, help="of the first broker, the others take the next ones; free ports without")
+    add("--port-step", type=int, default=1, metavar="N", help="from the port of one broker to that of the next (1)")
+    add("--first-broker-id", type=int, default=1, metavar="ID", help="the others have the ids behind it (1)")
     add("--host", default="127.0.0.1", help="the address to listen on and to advertise (127.0.0.1)")
     add("--advertised-host", metavar="HOST", help="what clients are told to connect to instead")
     add("--rack", action="append", default=[], metavar="NAME", help="of the brokers, in turn; repeatable")
@@ -81,6 +86,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--hold-clock", action="store_true", help="let time stand still: the control port moves it on")
     add("--http", type=_address, metavar="[ADDRESS:]PORT", help="serve the control port (on 127.0.0.1); 0 for any free port")
     return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """In one line, since who starts this is a test more often than not."""
+        self.exit(2, f"{self.prog}: {message} (see --help)\n")
 
 
 def _topic(text: str) -> tuple[str, int]:
@@ -96,7 +107,10 @@ def _config(text: str) -> tuple[str, str]:
 
 
 def _json(text: str) -> dict[str, object]:
-    found = json.loads(text)
+    try:
+        found = parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no JSON: {error}") from None
     if not isinstance(found, dict):
         raise argparse.ArgumentTypeError(f"{text!r} is no JSON object")
     return found

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
+from mockbroker.arguments import check_argument
+
 if TYPE_CHECKING:
     from mockbroker.cluster import Cluster
 
@@ -62,10 +64,13 @@ class MockClock:
     def advance(self, seconds: float) -> None:
         """Move time on, and let everything happen that is due in it, each at its own time; then return.
 
+        Raises ValueError for a time that is negative, not finite, or beyond 1e8 s.
+
         Requests that a client has sent, but the broker not yet read, begin afterwards: wait for them with `journal.wait_for`.
         """
         if seconds < 0:
             raise ValueError(f"time cannot go back ({seconds} s)")
+        check_argument("seconds", seconds, float)
         self._driver.call(lambda: self._advance(seconds))
 
     def _hold(self) -> None:

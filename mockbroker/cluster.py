@@ -12,7 +12,7 @@ from itertools import count
 
 from kafkawire.errors import ErrorCode, broker_error
 from kafkawire.protocol.wire import ZERO_UUID
-from mockbroker.config_values import ConfigText, as_text, check_broker_configs, check_topic_configs
+from mockbroker.config_values import ConfigText, as_text, check_broker_configs, check_names, check_topic_configs
 from mockbroker.configs import BrokerConfigs
 from mockbroker.faults import Faults
 from mockbroker.groups import Groups
@@ -25,6 +25,11 @@ from mockbroker.timers import Timers
 from mockbroker.topics import NO_LEADER, Partition, Topic, check_replicas, check_topic_name, spread_replicas
 
 __all__ = ["Broker", "Cluster"]
+
+_MOST_BROKERS = 1_000
+_HIGHEST_BROKER_ID = 1_000_000_000
+_MOST_PARTITIONS = 100_000
+"""Of a topic. Kafka's controller takes 10,000 in one request; so many take the mock about a second."""
 
 _CLUSTER_ID = "bW9ja2Jyb2tlci1jbHVzdA"  # like Kafka's: 16 bytes in base64 without padding
 
@@ -44,9 +49,9 @@ class Broker:
 class Cluster:
     """Brokers, topics, groups, faults and journal of one mock cluster.
 
-    brokers: how many; ids count from 1. version: the Kafka version to imitate. config: broker configurations by Kafka's names.
-    racks: of the brokers, in turn. wall_clock_offset: seconds to add to the `now` of the driver to get the time since the
-    epoch (for LogAppendTime).
+    brokers: how many; ids count from `first_broker_id`. version: the Kafka version to imitate. config: broker configurations by
+    Kafka's names. racks: of the brokers, in turn. wall_clock_offset: seconds to add to the `now` of the driver to get the time
+    since the epoch (for LogAppendTime).
     Refusals raise BrokerError with Kafka's code; an unknown version or no broker ValueError.
     """
 
@@ -57,19 +62,24 @@ class Cluster:
         version: str = LATEST,
         config: Mapping[str, ConfigText] | None = None,
         racks: Sequence[str] = (),
+        first_broker_id: int = 1,
         wall_clock_offset: float = 0.0,
     ) -> None:
-        if brokers < 1:
-            raise ValueError(f"a cluster of {brokers} brokers: there must be one at least")
+        if not 1 <= brokers <= _MOST_BROKERS:
+            raise ValueError(f"a cluster of {brokers} brokers: there must be one at least, and {_MOST_BROKERS} at most")
         self.profile = profile(version)
         self.cluster_id = _CLUSTER_ID
         static = {name: as_text(value) for name, value in (config or {}).items()}
-        check_broker_configs(static)
-        self.config = BrokerConfigs(static)
+        check_names(static)
+        self.config = BrokerConfigs(static, self.profile.version)
+        check_broker_configs(static, self.config.known)
         self.wall_clock_offset = wall_clock_offset
         self._session_ids = count(1)
         self.brokers: dict[int, Broker] = {}
         self._racks = racks
+        if not 0 <= first_broker_id <= _HIGHEST_BROKER_ID:
+            raise ValueError(f"a first broker id of {first_broker_id}: it has to be 0 to {_HIGHEST_BROKER_ID}")
+        self.first_broker_id = first_broker_id
         for _ in range(brokers):
             self.add_broker()
         self.topics: dict[str, Topic] = {}
@@ -111,11 +121,11 @@ class Cluster:
 
     def add_broker(self) -> Broker:
         """A new broker, with the next id. It leads nothing yet, and whoever drives the cluster gives it an address."""
-        broker_id = max(self.brokers, default=0) + 1
-        slots = int(self.config["max.incremental.fetch.session.cache.slots"])
+        broker_id = max(self.brokers, default=self.first_broker_id - 1) + 1
+        slots = int(self.config.get("max.incremental.fetch.session.cache.slots", 0))
         self.brokers[broker_id] = broker = Broker(broker_id, FetchSessions(slots, self._session_ids))
         if self._racks:
-            broker.rack = self._racks[(broker_id - 1) % len(self._racks)]
+            broker.rack = self._racks[(broker_id - self.first_broker_id) % len(self._racks)]
         return broker
 
     def remove_broker(self, broker_id: int) -> None:
@@ -256,7 +266,7 @@ class Cluster:
     ) -> Topic:
         """Create a topic. -1 means the broker's default (KIP-464); `assignments` has the replicas of each partition instead."""
         self._check_name(name)
-        check_topic_configs(configs or {})
+        check_topic_configs(configs or {}, self.config.known)
         replicas = self._check_assignments(assignments) if assignments else self._assign(partitions, replication_factor)
         self._topics_made += 1
         # Deterministic, so that simulations repeat; never the same again when a topic is created anew.
@@ -282,6 +292,7 @@ class Cluster:
         if count < present:
             reason = f"The topic {topic.name} currently has {present} partition(s); {count} would not be an increase."
             raise broker_error(ErrorCode.INVALID_PARTITIONS, reason)
+        _check_most(count)
         if assignments is None:
             replicas = self.place_replicas(range(present, count), len(topic.partitions[0].replicas))
         elif len(assignments) != count - present:
@@ -328,6 +339,7 @@ class Cluster:
             replication_factor = min(int(self.config["default.replication.factor"]), len(self.brokers))
         if partitions < 1:
             raise broker_error(ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value.")
+        _check_most(partitions)
         return self.place_replicas(range(partitions), replication_factor)
 
     def place_replicas(self, partitions: Iterable[int], replication_factor: int) -> list[list[int]]:
@@ -390,6 +402,12 @@ class Cluster:
     def next_producer_id(self) -> int:
         self._producer_ids += 1
         return self._producer_ids - 1
+
+
+def _check_most(partitions: int) -> None:
+    if partitions > _MOST_PARTITIONS:
+        reason = f"A topic of {partitions} partitions is too large for the mock: it takes {_MOST_PARTITIONS} at most."
+        raise broker_error(ErrorCode.INVALID_PARTITIONS, reason)
 
 
 def _keeper(key: str, topic: Topic) -> Partition:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from kafkawire.errors import BrokerError, ErrorCode
+from mockbroker.addresses import as_address, listening_on
+from mockbroker.plain import parse
 from mockbroker.resources import RESOURCES, Ask, Lines, Refused
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ _POLL = 0.02
 
 
 class ControlServer:
-    """Serves the control port of a cluster until `close`. Raises OSError if the port is taken.
+    """Serves the control port of a cluster until `close`. Raises OSError if the port is taken, ValueError if it is none.
 
     host, port: where it listens; 0 for any free port.
     """
@@ -49,7 +51,7 @@ class ControlServer:
     def url(self) -> str:
         """Where it is, as curl takes it."""
         host, port = self._server.server_address[:2]
-        return f"http://[{host!s}]:{port}" if ":" in str(host) else f"http://{host!s}:{port}"
+        return f"http://{as_address(str(host), port)}"
 
     def close(self) -> None:
         """Stop listening. Idempotent."""
@@ -71,7 +73,8 @@ class _Server(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.cluster = cluster
         self.host = host
-        super().__init__((host, port), _Handler)
+        with listening_on(host, port):
+            super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
         TCPServer.server_bind(self)  # HTTPServer's would ask the name service who this is, and wait for it
@@ -85,6 +88,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     server: _Server
     server_version = "mockbroker"
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     timeout = 30
     """Seconds without a byte after which a client is given up."""
 
@@ -100,7 +105,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         try:
             self._check_where_from()
-            status, found = HTTPStatus.OK, self._act()
+            status, found = HTTPStatus.OK, self._act(self._read())
         except Exception as error:  # noqa: BLE001 - whoever asked has to hear of it
             status, found = _status(error), {"error": str(error) or repr(error)}
             if status is HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -109,13 +114,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _check_where_from(self) -> None:
         host, origin = self.headers.get("Host"), self.headers.get("Origin")
+        kept, self.close_connection = self.close_connection, True  # the body of a request that is refused stays unread
         name = urlsplit(f"//{host}").hostname if host else None
         if name is not None and name not in ("localhost", self.server.host) and not _is_address(name):
             raise Refused(HTTPStatus.FORBIDDEN, f"Host {host!r} is not the name of this control port; use its address")
         if origin is not None and origin != f"http://{host}":
             raise Refused(HTTPStatus.FORBIDDEN, f"pages of {origin!r} may not use this control port")
+        self.close_connection = kept
 
-    def _act(self) -> Any:
+    def _act(self, text: str) -> Any:
         url = urlsplit(self.path)
         found = [(resource, match) for resource in RESOURCES if (match := resource.pattern.fullmatch(url.path))]
         if not found:
@@ -124,38 +131,48 @@ class _Handler(BaseHTTPRequestHandler):
             if resource.method == self.command:
                 names = tuple(map(unquote, match.groups()))
                 query = dict(parse_qsl(url.query, keep_blank_values=True))
-                return resource.act(Ask(self.server.cluster, names, query, self._body(lines=resource.lines)))
+                return resource.act(Ask(self.server.cluster, names, query, _body(text, lines=resource.lines)))
         allowed = ", ".join(resource.method for resource, _ in found)
         raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{url.path} takes {allowed}, not {self.command}")
 
-    def _body(self, *, lines: bool) -> Any:
+    def _read(self) -> str:
+        """The body, whatever becomes of the request: behind it there may be another one."""
         length = self.headers.get("Content-Length", "0")
         if not length.isdecimal() or int(length) > _LARGEST_BODY or "Transfer-Encoding" in self.headers:
+            self.close_connection = True
             reason = f"a body needs its Content-Length, of {_LARGEST_BODY} bytes at most"
             raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
-        text = self.rfile.read(int(length)).decode()
-        if lines or not text:
-            return text or None
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            raise ValueError(f"the body is no JSON: {error}") from None
+        return self.rfile.read(int(length)).decode()
 
     def _write(self, status: HTTPStatus, found: Any) -> None:
         lines = isinstance(found, Lines)
-        content = (found if lines else json.dumps({} if found is None else found, ensure_ascii=False) + "\n").encode()
+        text = found if lines else json.dumps({} if found is None else found, ensure_ascii=False) + "\n"
+        content = text.encode(errors="backslashreplace")
         self.send_response(status)
         self.send_header("Content-Type", "application/x-ndjson" if lines else "application/json")
         self.send_header("Content-Length", str(len(content)))
         self.send_header("X-Content-Type-Options", "nosniff")
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
         self.wfile.write(content)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        self.close_connection = True  # whatever comes behind a malformed request cannot be told from it
         self._write(HTTPStatus(code), {"error": message or explain or HTTPStatus(code).phrase})
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as in http.server
         _log.debug(format, *args)
+
+
+def _body(text: str, *, lines: bool) -> Any:
+    """What a resource is given of the body. Raises ValueError."""
+    if lines or not text:
+        return text or None
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise ValueError(f"the body is no JSON: {error}") from None
 
 
 def _status(error: Exception) -> HTTPStatus:

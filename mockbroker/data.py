@@ -12,7 +12,7 @@ from kafkawire.message import Header, Message
 from kafkawire.protocol import records
 from kafkawire.protocol.murmur2 import murmur2
 from mockbroker.formats import re_encode
-from mockbroker.plain import get
+from mockbroker.plain import get, parse
 from mockbroker.validator import append
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def load(cluster: Cluster, lines: Iterable[str], now: float) -> int:
         if not line.strip():
             continue
         try:
-            plain = json.loads(line)
+            plain = parse(line)
             if isinstance(plain, dict) and "partitions" in plain:
                 topics[get(plain, "topic", str)] = {**plain, "partitions": get(plain, "partitions", int)}
             else:

@@ -30,6 +30,7 @@ from mockbroker.actions import (
     When,
 )
 from mockbroker.answers import InjectedError
+from mockbroker.arguments import check_argument, check_options, hints, shown
 from mockbroker.plain import as_type
 from mockbroker.selection import Selection, Subject, api_keys, selects
 
@@ -43,6 +44,7 @@ __all__ = ["Barrier", "Fault", "Faults", "Rule"]
 Api = str | Iterable[str] | None
 F = TypeVar("F", bound="Fault")
 
+_WAIT: Mapping[str, type] = {"count": int, "timeout": float}
 _NOT_GIVEN = ("action", "api", "id", "fired", "seen", "active")
 """What `to_dict` shows beside the options."""
 
@@ -89,6 +91,7 @@ class Fault:
 
     def wait_for(self, count: int = 1, *, timeout: float = 10.0) -> None:
         """Wait until it has fired so often. Raises AssertionError after `timeout` seconds."""
+        check_options("wait_for()", {"count": count, "timeout": timeout}, _WAIT)
         changed = self._faults.changed
         with changed:
             if not changed.wait_for(lambda: self._count() >= count, timeout):
@@ -157,6 +160,8 @@ class Barrier(Fault):
         """Let the oldest `count` requests go and hold on to others; or let all go, and every further one pass."""
         if count is None:
             super().clear()
+        else:
+            check_argument("count", count, int)
         self._faults.call(lambda: self.action.release(count))
 
     def clear(self) -> None:
@@ -185,11 +190,16 @@ class Faults:
         return list(self._all)
 
     def add(self, action: Action, api: Api, rule: Rule) -> Fault:
-        """Add a fault for an API, several or (None) all, by Kafka's names."""
+        """Add a fault for an API, several or (None) all, by Kafka's names.
+
+        Raises TypeError for an option that is unknown or of a wrong type, ValueError for a wrong value or API.
+        """
         return self._add(Barrier if isinstance(action, Hold) else Fault, action, api, rule)
 
     def _add(self, kind: type[F], action: Action, api: Api, rule: Rule) -> F:
-        apis = api_keys(api)
+        apis = _apis_of(action, api)
+        name, own = type(action).__name__.lower(), _own_types(type(action))
+        check_options(f"{name}()", {**{option: getattr(action, option) for option in own}, **rule}, {**own, **hints(Rule)})
         with self.changed:
             self._made += 1
             fault = kind(self, self._made, action, apis, rule)
@@ -205,11 +215,12 @@ class Faults:
         """
         name, api = description.get("action"), description.get("api")
         if not isinstance(name, str) or name not in ACTIONS:
-            raise ValueError(f"'action' is {name!r}; it has to be one of {', '.join(ACTIONS)}")
+            raise ValueError(f"'action' is {shown(name)}; it has to be one of {', '.join(ACTIONS)}")
+        if not (api is None or isinstance(api, str) or (isinstance(api, list) and all(isinstance(one, str) for one in api))):
+            raise ValueError(f"'api' is {shown(api)}; it has to be a name, a list of names, or null for all")
         kind = ACTIONS[name]
-        types = get_type_hints(kind)
-        own = {f.name: types[f.name] for f in _given_fields(kind)}
-        wanted = own | get_type_hints(Rule)
+        own = _own_types(kind)
+        wanted = own | hints(Rule)
         given = {key: value for key, value in description.items() if key not in ("action", "api")}
         for key in given:
             if key not in wanted:
@@ -271,9 +282,9 @@ class Faults:
         """Ask the client to wait before its next request, and do not serve it before."""
         return self.add(Throttle(throttle_time_ms), api, rule)
 
-    def corrupt(self, **rule: Unpack[Rule]) -> Fault:
+    def corrupt(self, api: Api = "Fetch", **rule: Unpack[Rule]) -> Fault:
         """Damage the record batches that Fetch brings, so that their checksums are wrong."""
-        return self.add(Corrupt(), "Fetch", rule)
+        return self.add(Corrupt(), api, rule)
 
     def mismatch(self, api: Api, by: int = 1, **rule: Unpack[Rule]) -> Fault:
         """Answer under a wrong correlation id."""
@@ -290,6 +301,23 @@ class Faults:
     def split(self, api: Api, size: int, pause: float = 0.001, **rule: Unpack[Rule]) -> Fault:
         """Send the answer in pieces of `size` bytes, `pause` seconds apart."""
         return self.add(Split(size, pause), api, rule)
+
+
+def _apis_of(action: Action, api: Api) -> frozenset[int]:
+    """The keys of the APIs that a fault is for. Raises ValueError for one that it cannot strike."""
+    keys = api_keys(api)
+    if action.only is None:
+        return keys
+    able = api_keys(action.only)
+    if not keys <= able:
+        raise ValueError(f"{type(action).__name__.lower()}() strikes {action.only} only, not {api!r}")
+    return able
+
+
+def _own_types(kind: type[Any]) -> dict[str, Any]:
+    """The options of an action with their types."""
+    types = get_type_hints(kind)
+    return {f.name: types[f.name] for f in _given_fields(kind)}
 
 
 def _given_fields(kind: type[Any]) -> list[Field[Any]]:

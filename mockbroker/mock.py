@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from kafkawire.errors import broker_error
 from kafkawire.message import Header, Message, TopicPartition
 from mockbroker import data
+from mockbroker.addresses import as_address, check_port
 from mockbroker.clock import MockClock
 from mockbroker.cluster import Cluster
 from mockbroker.config_values import ConfigText, as_text
@@ -44,15 +45,19 @@ class MockBroker:
     @property
     def address(self) -> str:
         """The two as host:port: where it listens."""
-        return _address(self.host, self.port)
+        return as_address(self.host, self.port)
 
     @property
     def advertised(self) -> str:
         """The host:port that brokers tell clients to connect to."""
-        return _address(self._broker.host, self._broker.port)
+        return as_address(self._broker.host, self._broker.port)
 
     def advertise(self, host: str, port: int) -> None:
-        """Have clients told of another address, such as that of a proxy; it stays until the cluster is started again."""
+        """Have clients told of another address, such as that of a proxy; it stays until the cluster is started again.
+
+        Raises ValueError for what is no port.
+        """
+        check_port(port)
 
         def tell() -> None:
             self._broker.host, self._broker.port = host, port
@@ -96,8 +101,9 @@ class MockBroker:
 class MockCluster:
     """A Kafka cluster in this process. Use it as a context manager, or `start()` and `close()` it. Any thread may call it.
 
-    brokers: how many; their ids count from 1. topics: partitions by topic. version: the Kafka version to imitate, from
-    "0.8.2" on. port: of the first broker, the others have the next ones; 0 for free ports. host: the address to listen on.
+    brokers: how many; their ids count from first_broker_id. topics: partitions by topic. version: the Kafka version to imitate,
+    from "0.8.2" on. port: of the first broker, the others have the next ones, or one in port_step; 0 for free ports. host: the
+    address to listen on.
     advertised_host: what clients are told to connect to, if that is another; `MockBroker.advertise` changes the port too.
     racks: of the brokers, in turn. tls: a server-side context, for TLS on every port. config: broker configurations by Kafka's
     names.
@@ -115,6 +121,8 @@ class MockCluster:
         topics: Mapping[str, int] | None = None,
         version: str = LATEST,
         port: int = 0,
+        port_step: int = 1,
+        first_broker_id: int = 1,
         host: str = "127.0.0.1",
         advertised_host: str | None = None,
         racks: Sequence[str] = (),
@@ -125,12 +133,14 @@ class MockCluster:
         if clock not in ("running", "held"):
             raise ValueError(f"clock={clock!r}: it has to be 'running' or 'held'")
         offset = time.time() - time.monotonic()
-        self.cluster = cluster = Cluster(brokers, version=version, config=config, racks=racks, wall_clock_offset=offset)
+        self.cluster = cluster = Cluster(
+            brokers, version=version, config=config, racks=racks, first_broker_id=first_broker_id, wall_clock_offset=offset
+        )
         """The core. Use `call` to touch it while the cluster runs."""
         for name, partitions in (topics or {}).items():
             cluster.create_topic(name, partitions)
         self.clock = MockClock(cluster, held=clock == "held")
-        self._server = Server(cluster, self.clock, host, port, tls, advertised_host)
+        self._server = Server(cluster, self.clock, host, port, tls, advertised_host, port_step)
         self.call = self._server.call
         self.brokers = {number: MockBroker(cluster, self._server, number) for number in cluster.brokers}
         self.journal = cluster.journal
@@ -141,7 +151,7 @@ class MockCluster:
         self.check_faults = faults.check
 
     def start(self) -> Self:
-        """Listen. Raises OSError if a port is taken."""
+        """Listen. Raises OSError if a port is taken, ValueError if it is none."""
         self._server.start()
         return self
 
@@ -277,7 +287,9 @@ class MockCluster:
         return None if found is None else found.offset
 
     def commit(self, group: str, topic: str, partition: int, offset: int) -> None:
-        """Commit for a group that has no members, as administrators do who reset it."""
+        """Commit for a group that has no members, as administrators do who reset it. ValueError for a negative offset."""
+        if offset < 0:
+            raise ValueError(f"a group cannot commit offset {offset}")
 
         def commit() -> None:
             self.cluster.partition(topic, partition)  # refuses one that is not there
@@ -301,7 +313,3 @@ class MockCluster:
 
 def _bytes(text: bytes | str | None) -> bytes | None:
     return text.encode() if isinstance(text, str) else text
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -2,15 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, NoReturn
 
 from kafkawire.errors import ErrorCode
+from mockbroker.arguments import misfit, shown
 
-__all__ = ["as_type", "get"]
+__all__ = ["as_type", "get", "parse"]
 
 _REQUIRED: Any = object()
-_FORMS = {int: "a whole number", float: "a number", str: "text", bool: "true or false", list: "a list", dict: "an object"}
+
+
+def parse(text: str) -> Any:
+    """The values of a JSON text. Raises ValueError for what is none, or what nobody can use.
+
+    That is NaN and Infinity, which only Python writes, text that is no Unicode (lone surrogates), and lists in lists in lists.
+    """
+    try:
+        found = json.loads(text, parse_constant=_refuse_constant)
+        if "\\ud" in text.lower():
+            json.dumps(found, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError as error:
+        raise ValueError(f"it has half a character, \\u{ord(error.object[error.start]):04x}, which is no text") from None
+    return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number in JSON")
 
 
 def as_type(name: str, value: Any, wanted: Any) -> Any:
@@ -18,15 +39,10 @@ def as_type(name: str, value: Any, wanted: Any) -> Any:
     if wanted is ErrorCode:
         if isinstance(value, str) and value in ErrorCode.__members__:
             return ErrorCode[value]
-        raise ValueError(f"{name!r} is {value!r}; it has to be the name of one of Kafka's errors")
-    if get_origin(wanted) is Literal:
-        fits, form = value in get_args(wanted), " or ".join(map(repr, get_args(wanted)))
-    else:
-        types = (int, float) if wanted is float else (wanted,)
-        fits = isinstance(value, types) and (wanted is bool or not isinstance(value, bool))
-        form = _FORMS[wanted]
-    if not fits:
-        raise ValueError(f"{name!r} is {value!r}; it has to be {form}")
+        raise ValueError(f"{name!r} is {shown(value)}; it has to be the name of one of Kafka's errors")
+    form = misfit(value, wanted)
+    if form is not None:
+        raise ValueError(f"{name!r} is {shown(value)}; it has to be {form}")
     return value
 
 

@@ -6,9 +6,11 @@ import io
 import re
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker import data
+from mockbroker.arguments import hints, shown
+from mockbroker.config_values import ConfigText, as_text
 from mockbroker.faults import Barrier, Fault
 from mockbroker.plain import as_type, get
 from mockbroker.selection import Selection
@@ -43,12 +45,21 @@ class Ask(NamedTuple):
         """The body, which has to be an object; empty if there is none."""
         return {} if self.body is None else as_type("the body", self.body, dict)
 
-    def number(self, name: str, default: float) -> float:
-        """A number of the query."""
+    def whole(self, name: str, default: int) -> int:
+        """A whole number of the query."""
+        found: int = self._number(name, int, default)
+        return found
+
+    def seconds(self, name: str, default: float) -> float:
+        """A time of the query."""
+        found: float = self._number(name, float, default)
+        return found
+
+    def _number(self, name: str, kind: type[Any], default: float) -> Any:
         try:
-            return float(self.query.get(name, default))
+            return as_type(name, kind(self.query.get(name, default)), kind)
         except ValueError:
-            raise ValueError(f"{name!r} is {self.query[name]!r}; it has to be a number") from None
+            raise ValueError(f"{name!r} is {shown(self.query[name])}; it has to be a number") from None
 
 
 class Lines(str):
@@ -142,7 +153,8 @@ def _create_topic(ask: Ask) -> Any:
     """Create a topic: {"name": "t", "partitions": 1, "replicationFactor": -1, "configs": {"max.message.bytes": "1000"}}."""
     name, partitions = get(ask.fields, "name", str), get(ask.fields, "partitions", int, 1)
     replicas, configs = get(ask.fields, "replicationFactor", int, -1), get(ask.fields, "configs", dict, {})
-    ask.kafka.create_topic(name, partitions, replication_factor=replicas, **configs)
+    given = {key: as_text(_config_value(key, value)) for key, value in configs.items()}
+    ask.kafka.call(lambda: ask.kafka.cluster.create_topic(name, partitions, replicas, configs=given))
     return _topic(ask._replace(names=(name,)))
 
 
@@ -176,7 +188,7 @@ def _set_replicas(ask: Ask) -> Any:
 @_serves("GET", "/topics/{topic}/messages")
 def _messages(ask: Ask) -> Any:
     """The records of a topic, or of ?partition=0. Keys and values are text, or {"base64": "..."} where they are no UTF-8."""
-    partition = int(ask.number("partition", 0)) if "partition" in ask.query else None
+    partition = ask.whole("partition", 0) if "partition" in ask.query else None
     return [data.to_plain(message) for message in ask.kafka.messages(ask.names[0], partition)]
 
 
@@ -270,7 +282,7 @@ def _fault(ask: Ask) -> Any:
     """One fault. With ?count=1&timeout=10 once it has fired so often; status 409 after so many seconds."""
     fault = _find_fault(ask)
     if "count" in ask.query:
-        fault.wait_for(int(ask.number("count", 1)), timeout=ask.number("timeout", 10))
+        fault.wait_for(ask.whole("count", 1), timeout=ask.seconds("timeout", 10.0))
     held = [one.to_dict() for one in fault.held] if isinstance(fault, Barrier) else None
     return fault.to_dict() | ({} if held is None else {"held": held})
 
@@ -304,7 +316,7 @@ def _journal(ask: Ask) -> Any:
     if "count" not in ask.query:
         found = journal.requests(api, **selection)
     else:
-        count, timeout = int(ask.number("count", 1)), ask.number("timeout", 10)
+        count, timeout = ask.whole("count", 1), ask.seconds("timeout", 10.0)
         found = journal.wait_for(api, count=count, timeout=timeout, **selection)
     return [exchange.to_dict() for exchange in found]
 
@@ -335,9 +347,15 @@ def _clock_do(ask: Ask) -> Any:
     return _clock(ask)
 
 
+def _config_value(name: str, value: Any) -> ConfigText:
+    if not isinstance(value, str | int | float):
+        raise ValueError(f"{name!r} is {shown(value)}; it has to be text, a number, true or false")  # noqa: TRY004 - of JSON
+    return value
+
+
 def _find_broker(ask: Ask) -> MockBroker:
     number = ask.names[0]
-    broker = ask.kafka.brokers.get(int(number) if number.isdecimal() else 0)
+    broker = ask.kafka.brokers.get(int(number)) if number.isdecimal() else None
     if broker is None:
         raise Refused(HTTPStatus.NOT_FOUND, f"there is no broker {number}, only {list(ask.kafka.brokers)}")
     return broker
@@ -352,11 +370,11 @@ def _find_fault(ask: Ask) -> Fault:
 
 def _selection(ask: Ask) -> Selection:
     selection: Any = {}
-    for name, wanted in get_type_hints(Selection).items():
+    for name, wanted in hints(Selection).items():
         if name in ask.query:
-            selection[name] = int(ask.number(name, 0)) if wanted is int else ask.query[name]
-    unknown = ask.query.keys() - get_type_hints(Selection).keys() - {"api", "count", "timeout"}
+            selection[name] = ask.whole(name, 0) if wanted is int else ask.query[name]
+    unknown = ask.query.keys() - hints(Selection).keys() - {"api", "count", "timeout"}
     if unknown:
-        raise ValueError(f"nothing is selected by {min(unknown)!r}, only by api, {', '.join(get_type_hints(Selection))}")
+        raise ValueError(f"nothing is selected by {min(unknown)!r}, only by api, {', '.join(hints(Selection))}")
     kept: Selection = selection
     return kept

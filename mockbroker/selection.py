@@ -120,9 +120,9 @@ def selects(selection: Selection, subject: Subject) -> bool:
 
 
 def api_keys(api: str | Iterable[str] | None) -> frozenset[int]:
-    """The keys of an API, several or all (None, none), by Kafka's names. Raises ValueError for a name that is none."""
+    """The keys of an API, several or all (None, none), by Kafka's names. Raises ValueError for what is none."""
     keys: set[int] = set()
-    for name in [api] if isinstance(api, str) else api or ():
+    for name in _names(api):
         try:
             keys.add(protocol.request(name).key)
         except KeyError:
@@ -130,6 +130,17 @@ def api_keys(api: str | Iterable[str] | None) -> frozenset[int]:
                 f"there is no API {name!r}; they have Kafka's names, such as 'Fetch' or 'InitProducerId'"
             ) from None
     return frozenset(keys)
+
+
+def _names(api: object) -> list[str]:
+    """The names of APIs that somebody gives, one or several. Raises TypeError."""
+    if api is None or isinstance(api, str):
+        return [] if api is None else [api]
+    names: list[Any] = list(api) if isinstance(api, Iterable) else [api]
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"an API is meant by its name, such as 'Fetch', not by {name!r}")
+    return names
 
 
 def _structs(values: Any) -> list[Any]:

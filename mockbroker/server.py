@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from itertools import count
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mockbroker.addresses import listening_on
 from mockbroker.timers import NEVER
 from mockbroker.tls import TlsStream
 from mockbroker.transport import Transport
@@ -36,7 +37,8 @@ _LONGEST_SLEEP = 3600.0
 class Server:
     """Serves a cluster from its own thread, which alone touches the cluster: everything else goes through `call`.
 
-    host, port: where the first broker listens; the others take the ports behind it, or any with 0. tls: for all listeners.
+    host, port: where the first broker listens, 0 for any port; each other takes the port `port_step` behind the one before it.
+    tls: for all listeners.
     advertised_host: what brokers tell clients to connect to, if that is not `host`.
     """
 
@@ -48,6 +50,7 @@ class Server:
         port: int,
         tls: ssl.SSLContext | None,
         advertised_host: str | None = None,
+        port_step: int = 1,
     ) -> None:
         self._cluster = cluster
         self._clock = clock
@@ -58,6 +61,7 @@ class Server:
         self.ports: dict[int, int] = {}
         """Where each broker listens, or did so last."""
         self._port = port
+        self._port_step = port_step
         self._tls = tls
         self._advertised_host = advertised_host or host
         self._listeners: dict[int, _Listener] = {}
@@ -70,7 +74,7 @@ class Server:
         """Becomes False under the lock only: a command that found it True within is carried out."""
 
     def start(self) -> None:
-        """Listen with every broker and start the thread. Raises OSError if a port is taken."""
+        """Listen with every broker and start the thread. Raises OSError if a port is taken, ValueError if it is none."""
         self._selector = selectors.DefaultSelector()
         self._wake_end, self._woken_end = socket.socketpair()
         self._wake_end.setblocking(False)
@@ -79,7 +83,7 @@ class Server:
         try:
             for broker in self._cluster.brokers.values():
                 self._listen(broker)
-        except OSError:
+        except (OSError, ValueError):
             self._finish()
             raise
         self._running = True
@@ -144,7 +148,8 @@ class Server:
         return Transport(self, sock, self._cluster, broker, next(self._connection_numbers), tls, on_close)
 
     def _listen(self, broker: Broker) -> None:
-        listener = _Listener(self, broker, self.host, self._port and self._port + broker.id - 1)
+        place = broker.id - self._cluster.first_broker_id
+        listener = _Listener(self, broker, self.host, self._port and self._port + place * self._port_step)
         self._listeners[broker.id] = listener
         self.ports[broker.id] = listener.port
         broker.host, broker.port = self._advertised_host, listener.port
@@ -264,8 +269,9 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         if os.name == "posix":
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((host, port))
-    except OSError:
+        with listening_on(host, port):
+            sock.bind((host, port))
+    except (OSError, ValueError):
         sock.close()
         raise
     sock.setblocking(False)

@@ -66,6 +66,18 @@ def test_version_and_port():
             assert {api.api_key: api.max_version for api in client.call(ApiVersionsRequest(), 0).api_keys}[0] == 2
 
 
+def test_broker_ids_and_ports_as_another_cluster_has_them():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        free = min(probe.getsockname()[1], 65_000)
+    options = ["--brokers", "2", "--first-broker-id", "0", "--port", str(free), "--port-step", "100"]
+    with running(*options) as (_, addresses):
+        assert [address.port for address in addresses] == [free, free + 100]
+        with TcpClient(addresses[1]) as client:
+            brokers = client.call(MetadataRequest(topics=[]), 12).brokers
+        assert [(broker.node_id, broker.port) for broker in brokers] == [(0, free), (1, free + 100)]
+
+
 def test_configuration_racks_and_another_address():
     options = [
         "--config",
@@ -102,13 +114,28 @@ def test_what_it_cannot_do_it_says():
             (["--fault", "{"], "--fault"),
             (["--fault", "{}"], "one of fail, delay"),
             (["--http", "http"], "--http"),
-            (["--http", str(mock.brokers[1].port)], "in use"),
+            (
+                ["--http", str(mock.brokers[1].port)],
+                f"cannot listen on 127.0.0.1:{mock.brokers[1].port}: Address already in use",
+            ),
+            (
+                ["--port", str(mock.brokers[1].port)],
+                f"cannot listen on 127.0.0.1:{mock.brokers[1].port}: Address already in use",
+            ),
+            (["--http", "99999"], "99999 is no port"),
+            (["--http", "-1"], "-1 is no port"),
+            (["--port", "99999"], "99999 is no port"),
+            (["--port", "65535", "--brokers", "2"], "65536 is no port"),
+            (["--config", "num.partitons=3"], "num.partitions"),
+            (["--fault", '{"action": "delay", "seconds": NaN}'], "NaN is no number"),
+            (["--topic", "t:1000000000"], "100000 at most"),
+            (["--first-broker-id", "-1"], "-1"),
         ]:
             command = [sys.executable, "-m", "mockbroker", *arguments]
             done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
             assert (done.returncode, done.stdout) == (2, "")
             assert reason in done.stderr
-            assert "Traceback" not in done.stderr
+            assert done.stderr.count("\n") == 1, done.stderr
 
 
 def test_what_is_loaded_broken_held_and_dumped(tmp_path):

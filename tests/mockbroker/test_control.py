@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import random
+import re
 import socket
 import threading
 from base64 import b64encode
+from urllib.parse import quote
 
 import pytest
 
@@ -17,6 +20,7 @@ from kafkawire.protocol.messages.metadata import MetadataRequest
 from mockbroker import MockCluster
 from mockbroker.control import ControlServer
 from mockbroker.profiles import LATEST
+from mockbroker.resources import RESOURCES
 from tests.mockbroker.groups import join, sync
 from tests.mockbroker.raw import TIMEOUT, TcpClient, batch, fetch_request, produce_request, produced
 
@@ -264,6 +268,33 @@ def test_the_clock(mock, control):
         ("POST", "/groups/g/coordinator", {"broker": 9}, BAD, "no broker 9"),
         ("POST", "/clock/advance", {"seconds": -1}, BAD, "cannot go back"),
         ("POST", "/clock/advance", None, BAD, "'seconds' is missing"),
+        ("POST", "/clock/advance", '{"seconds": NaN}', BAD, "NaN is no number in JSON"),
+        ("POST", "/clock/advance", '{"seconds": 1e400}', BAD, "'seconds' is inf"),
+        ("POST", "/clock/advance", '{"seconds": 1e30}', BAD, "'seconds' is 1e+30"),
+        ("POST", "/faults", '{"action": "delay", "seconds": -Infinity}', BAD, "-Infinity is no number"),
+        ("POST", "/faults", '{"action": "delay", "seconds": 1e30}', BAD, "'seconds' is 1e+30"),
+        ("POST", "/faults", {"action": "split", "size": 0}, BAD, "'size' is 0"),
+        ("POST", "/faults", {"action": "drop", "probability": 1.5}, BAD, "'probability' is 1.5; it has to be from 0 to 1"),
+        ("POST", "/faults", {"action": "drop", "api": {"Fetch": 1}}, BAD, "'api' is"),
+        ("POST", "/faults", {"action": "drop", "api": [3]}, BAD, "'api' is [3]"),
+        ("POST", "/faults", {"action": "corrupt", "api": "Produce"}, BAD, "strikes Fetch only"),
+        ("GET", "/journal?count=1&timeout=nan", None, BAD, "'timeout' is 'nan'"),
+        ("GET", "/journal?count=1&timeout=inf", None, BAD, "'timeout' is 'inf'"),
+        ("GET", "/journal?count=nan", None, BAD, "'count' is 'nan'"),
+        ("GET", "/topics/t/messages?partition=1e400", None, BAD, "'partition' is '1e400'"),
+        ("POST", "/topics", {"name": "big", "partitions": 10**9}, BAD, "100000 at most"),
+        ("POST", "/topics", {"name": "big", "partitions": 10**99}, BAD, "'partitions' is 1000"),
+        ("POST", "/topics", {"name": "u", "configs": {"name": "x"}}, BAD, "Unknown topic config name: name"),
+        ("POST", "/topics", {"name": "u", "configs": {"retention.ms": None}}, BAD, "'retention.ms' is None"),
+        ("POST", "/load", '{"topic": "big", "value": "v", "partition": 1000000000}', BAD, "100000 at most"),
+        ("POST", "/load", '{"topic": "u", "value": "\\ud800"}', BAD, "line 1: it has half a character, \\ud800"),
+        ("POST", "/load", "[" * 100_000, BAD, "line 1: it is nested too deeply"),
+        ("POST", "/topics", '{"name": "\\udfff"}', BAD, "half a character, \\udfff"),
+        ("POST", "/topics/t/messages", '{"value": "\\ud800"}', BAD, "half a character, \\ud800"),
+        ("POST", "/topics/t/messages", {"value": "v", "timestamp": 2**63}, BAD, "'timestamp' is 9223372036854775808"),
+        ("POST", "/topics/t/messages", '{"a":' * 100_000, BAD, "nested too deeply"),
+        ("POST", "/brokers/1/advertise", {"host": "proxy", "port": 99999}, BAD, "99999"),
+        ("POST", "/groups/g/offsets", {"topic": "t", "offset": -5}, BAD, "-5"),
     ],
 )
 def test_what_cannot_be_done_is_said_as_json(control, method, path, body, status, reason):
@@ -308,3 +339,64 @@ def test_it_listens_on_loopback_only_and_closes(mock):
             ControlServer(mock, port=control.port)
     with pytest.raises(ConnectionRefusedError):
         control.ask("GET", "/")
+
+
+VALUES = (
+    *(None, True, -1, 0, 1, 2, 0.5, 2**31, 2**63, 10**30, -(10**30), 1e30, "", "t", "g", "Fetch", "fail", "1", "x" * 300),
+    *("\0", "\u2028", "a/b", [], [1], ["t"], {}, {"a": 1}, {"value": "v"}),
+)
+FIELDS = (
+    *("name", "partitions", "replicationFactor", "configs", "partition", "broker", "brokers", "host", "port", "value", "key"),
+    *(
+        "timestamp",
+        "headers",
+        "topic",
+        "offset",
+        "action",
+        "api",
+        "error",
+        "seconds",
+        "when",
+        "throttle_time_ms",
+        "after_bytes",
+    ),
+    *("size", "pause", "by", "at", "times", "nth", "probability", "seed", "client_id", "count"),
+)
+TEXTS = ("", "null", "{", "[" * 50_000, '"\\ud800"', '{"name": "\\ud83d"}', "NaN", '{"seconds": Infinity}', "\xff", "9" * 5_000)
+QUERIES = (
+    "",
+    "?count=nan&timeout=0",
+    "?partition=9e99",
+    "?topic=%ff",
+    "?api=",
+    "?timeout=-1&count=1",
+    "?version=1.5",
+    "?%00=%00",
+)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_asked_the_answer_is_json_and_the_connection_stays(mock, control, seed):
+    dice = random.Random(seed)
+    names = {
+        "topic": ("t", "u", "%ed%a0%80", "a%2Fb"),
+        "group": ("g", "%00"),
+        "id": ("1", "2", "9", "x", "-1", "1e9", "\u0661"),
+    }
+    connection = http.client.HTTPConnection(control.host, control.port, timeout=TIMEOUT)
+    connection.connect()
+    kept = connection.sock
+    for _ in range(400):
+        resource = dice.choice(RESOURCES)
+        path = re.sub(r"\{([^}]*)\}", lambda found: dice.choice(names.get(found[1], found[1].split("|"))), resource.path)
+        body = {dice.choice(FIELDS): dice.choice(VALUES) for _ in range(dice.randrange(5))}
+        text = dice.choice(TEXTS) if dice.random() < 0.2 else json.dumps(dice.choice((body, [body])))
+        connection.request(resource.method, quote(path, safe="/%") + dice.choice(QUERIES), text.encode("latin-1"))
+        answer = connection.getresponse()
+        content = answer.read()
+        assert answer.status in (OK, BAD, MISSING, CONFLICT), (resource.method, path, text, content)
+        if answer.headers["Content-Type"] == "application/json":
+            json.loads(content)
+        assert connection.sock is kept
+    connection.close()
+    assert set(control.get("/clock")) == {"time", "held"}

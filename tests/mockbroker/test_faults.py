@@ -371,9 +371,47 @@ def test_descriptions_that_cannot_be(mock, description, reason):
     assert mock.cluster.faults.all() == []
 
 
-def test_unknown_apis_are_refused(mock):
-    with pytest.raises(ValueError, match="no API 'Produced'"):
-        mock.cluster.faults.fail("Produced", ErrorCode.KAFKA_STORAGE_ERROR)
+@pytest.mark.parametrize(
+    ("call", "error", "reason"),
+    [
+        (lambda k: k.fail("Produced", ErrorCode.KAFKA_STORAGE_ERROR), ValueError, "no API 'Produced'"),
+        (lambda k: k.fail(0, ErrorCode.KAFKA_STORAGE_ERROR), TypeError, "by its name"),
+        (lambda k: k.drop(["Fetch", 3]), TypeError, "by its name"),
+        (lambda k: k.fail("Produce", "NOT_LEADER_OR_FOLLOWER"), TypeError, "'error' is 'NOT_LEADER_OR_FOLLOWER'.*an ErrorCode"),
+        (lambda k: k.fail("Produce", 6), TypeError, "an ErrorCode"),
+        (lambda k: k.drop("Fetch", topci="t"), TypeError, r"drop\(\) takes no 'topci'; it takes when, broker"),
+        (lambda k: k.drop("Fetch", times="2"), TypeError, "'times' is '2'; it has to be a whole number"),
+        (lambda k: k.drop("Fetch", times=True), TypeError, "'times' is True"),
+        (lambda k: k.drop("Fetch", times=0), ValueError, "'times' is 0; it has to be from 1"),
+        (lambda k: k.drop("Fetch", nth=0), ValueError, "'nth' is 0"),
+        (lambda k: k.drop("Fetch", probability=2), ValueError, "'probability' is 2; it has to be from 0 to 1"),
+        (lambda k: k.drop("Fetch", topic=b"t"), TypeError, "'topic' is b't'; it has to be text"),
+        (lambda k: k.drop("Fetch", partition=-1), ValueError, "'partition' is -1"),
+        (lambda k: k.drop("Fetch", when="now"), TypeError, "'when' is 'now'; it has to be 'before' or 'after'"),
+        (lambda k: k.delay("Fetch", "1"), TypeError, "'seconds' is '1'"),
+        (lambda k: k.delay("Fetch", float("nan")), ValueError, "'seconds' is nan"),
+        (lambda k: k.delay("Fetch", -1), ValueError, "'seconds' is -1"),
+        (lambda k: k.delay("Fetch", 1e30), ValueError, "'seconds' is 1e"),
+        (lambda k: k.throttle("Fetch", 1.5), TypeError, "'throttle_time_ms' is 1.5"),
+        (lambda k: k.split("Fetch", 0), ValueError, "'size' is 0"),
+        (lambda k: k.cut("Fetch", -1), ValueError, "'after_bytes' is -1"),
+        (lambda k: k.corrupt("Produce"), ValueError, "strikes Fetch only"),
+        (lambda k: k.hold("Fetch").wait_for(1, timeout=float("nan")), ValueError, "'timeout' is nan"),
+        (lambda k: k.hold("Fetch").release("2"), TypeError, "'count' is '2'"),
+    ],
+)
+def test_calls_that_cannot_be_are_refused(mock, call, error, reason):
+    with pytest.raises(error, match=reason):
+        call(mock.cluster.faults)
+
+
+def test_corrupt_is_about_fetch_whether_that_is_said_or_not(mock):
+    for fault in (
+        mock.cluster.faults.corrupt("Fetch", topic="t"),
+        mock.cluster.faults.corrupt(),
+        mock.cluster.faults.corrupt(None),
+    ):
+        assert fault.to_dict()["api"] == ["Fetch"]
 
 
 def test_faults_over_tcp():

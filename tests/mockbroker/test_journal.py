@@ -199,3 +199,19 @@ def test_threads_that_wait_are_woken():
         for thread in threads:
             thread.join()
         assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "reason"),
+    [
+        (lambda journal: journal.expect("Produce", cleint_id="x"), TypeError, "takes no 'cleint_id'"),
+        (lambda journal: journal.requests("Produce", partition="0"), TypeError, "'partition' is '0'"),
+        (lambda journal: journal.expect_in_order("Produce", tpoic="t"), TypeError, "takes no 'tpoic'"),
+        (lambda journal: journal.wait_for("Produce", timeout=float("nan")), ValueError, "'timeout' is nan"),
+        (lambda journal: journal.wait_for("Produce", count="1"), TypeError, "'count' is '1'"),
+        (lambda journal: journal.count(["Produce", 3]), TypeError, "by its name"),
+    ],
+)
+def test_questions_that_cannot_be_are_refused(mock, ask, error, reason):
+    with pytest.raises(error, match=reason):
+        ask(mock.cluster.journal)

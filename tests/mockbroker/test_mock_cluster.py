@@ -81,7 +81,15 @@ def test_configurations_are_checked_at_the_start():
     given = {"num.partitions": 4, "auto.create.topics.enable": False, "log.cleaner.min.cleanable.ratio": 0.25}
     config = MockCluster(config=given).cluster.config
     assert [config[name] for name in given] == ["4", "false", "0.25"]
-    assert MockCluster(config={"of.a.plug-in": "anything"}).cluster.config["of.a.plug-in"] == "anything"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("num.partitons", "num.partitions"), ("retention.msec", "log.retention.ms"), ("of.a.plug-in", "")]
+)
+def test_configurations_that_no_broker_has_are_refused(name, hint):
+    with pytest.raises(ValueError, match=f"no version of Kafka has a broker configuration '{name}'.*{hint}"):
+        MockCluster(config={name: "1"})
+    MockCluster(version="0.8.2", config={"group.initial.rebalance.delay.ms": "1"})  # of other versions
 
 
 def test_closing_twice_and_reading_afterwards():

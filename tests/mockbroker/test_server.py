@@ -466,7 +466,9 @@ def _nonsense(mock, client):
 
 
 @pytest.mark.parametrize(
-    "use", [_half_a_frame, _waiting_fetch, _held_request_with_others_behind_it, _unread_answers, _nonsense], ids=lambda use: use.__name__
+    "use",
+    [_half_a_frame, _waiting_fetch, _held_request_with_others_behind_it, _unread_answers, _nonsense],
+    ids=lambda use: use.__name__,
 )
 def test_a_connection_is_freed_when_it_ends_and_not_when_the_garbage_collector_runs(mock, use):
     gc.collect()
