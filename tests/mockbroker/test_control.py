@@ -9,6 +9,7 @@ import re
 import socket
 import threading
 from base64 import b64encode
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -341,7 +342,7 @@ def test_it_listens_on_loopback_only_and_closes(mock):
         control.ask("GET", "/")
 
 
-VALUES = (
+VALUES: tuple[Any, ...] = (
     *(None, True, -1, 0, 1, 2, 0.5, 2**31, 2**63, 10**30, -(10**30), 1e30, "", "t", "g", "Fetch", "fail", "1", "x" * 300),
     *("\0", "\u2028", "a/b", [], [1], ["t"], {}, {"a": 1}, {"value": "v"}),
 )
