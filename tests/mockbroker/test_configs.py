@@ -62,17 +62,17 @@ def client(mock):
     return mock.client()
 
 
-def test_every_configuration_of_a_topic(client):
+def test_every_configuration_of_a_topic(mock, client):
     found = {config.name: config for config in describe(client, TOPIC, "t").configs}
-    assert set(found) == set(known_configs((4, 3)).topic)
+    assert set(found) == set(known_configs(mock.cluster.profile.version).topic)
     assert not any(config.read_only or config.is_sensitive for config in found.values())
     assert (found["retention.ms"].value, found["retention.ms"].config_type) == ("5", 5)
     assert (found["cleanup.policy"].config_type, found["preallocate"].config_type) == (7, 1)
 
 
-def test_every_configuration_of_a_broker(client):
+def test_every_configuration_of_a_broker(mock, client):
     found = {config.name: config for config in describe(client, BROKER, "1").configs}
-    assert set(found) == set(known_configs((4, 3)).broker)
+    assert set(found) == set(known_configs(mock.cluster.profile.version).broker)
     assert (found["broker.id"].value, found["broker.id"].config_source) == ("1", STATIC)
     assert (found["num.partitions"].read_only, found["message.max.bytes"].read_only) == (True, False)
     assert (found["ssl.key.password"].is_sensitive, found["ssl.key.password"].value) == (True, None)
