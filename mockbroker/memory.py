@@ -62,6 +62,10 @@ class MemoryServer:
         """Let a broker come back."""
         self.cluster.start_broker(broker_id)
 
+    def move_broker(self, broker_id: int, host: str) -> None:
+        """Give a broker another address. Connections that it has stay; new ones are refused at the old address."""
+        self.cluster.brokers[broker_id].host = host
+
     def forget(self, connection: MemoryConnection) -> None:
         """A connection has ended."""
         self._connections.pop(connection, None)

@@ -48,11 +48,13 @@ class Pending:
         self.error: Exception | None = None
 
     def complete(self, value: bytearray | None, error: Exception | None) -> None:
+        """As in the blocking driver, the signal is set again by every call: a flow has to bear being woken for nothing."""
         if self.signal is None:
             self.error = error
-        elif not self.done:
+            return
+        if not self.done:
             self.value, self.error, self.done = value, error, True
-            self.signal.set()
+        self.signal.set()
 
     def result(self) -> bytearray:
         if self.error is not None:

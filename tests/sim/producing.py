@@ -1,0 +1,155 @@
+"""A producer of a simulation: sends records of every kind, and calls that must be refused; knows what became of each record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from kafkawire.config import ProducerOptions, resolve
+from kafkawire.core.accumulator import Accumulator
+from kafkawire.core.client import Client
+from kafkawire.core.faces import DeliveryFace
+from kafkawire.core.producer import ProducerCore
+from kafkawire.errors import ClosedError, KafkaError
+from kafkawire.message import Header
+from kafkawire.net.base import sleep
+
+if TYPE_CHECKING:
+    from tests.sim.simulation import Simulation
+
+__all__ = ["Sent", "Writer"]
+
+PATIENT = {"delivery_timeout_ms": 3_600_000, "max_block_ms": 3_600_000}
+REQUEST_TIMEOUT_MS = 5_000
+SMALL_BUFFER = 3_000
+
+REFUSED: tuple[dict[str, Any], ...] = (
+    {"value": "text"},
+    {"key": 5},
+    {"partition": 99},
+    {"partition": 0, "timestamp": -1},
+    {"partition": 0, "timestamp": 1.7e9},
+    {"headers": [("name",)]},
+    {"headers": [("name", "text")]},
+    {"value": bytes(2_000_000)},
+)
+"""What makes a call one that must be refused."""
+
+
+@dataclass(slots=True)
+class Sent:
+    """One record that was accepted."""
+
+    value: bytes
+    key: bytes | None
+    headers: tuple[Header, ...]
+    at: float
+    handle: DeliveryFace
+    told_at: list[float]
+    """When its callback was called."""
+
+    @property
+    def partition(self) -> int:
+        return self.handle.batch.queue.index
+
+    @property
+    def size(self) -> int:
+        return len(self.value) + len(self.key or b"")
+
+
+class Writer:
+    """One producer, with what a face would add to its core."""
+
+    def __init__(self, sim: Simulation, number: int) -> None:
+        self.sim = sim
+        self.number = number
+        self.sent: list[Sent] = []
+        self.done = False
+        chance = sim.chance
+        given = {
+            "bootstrap_servers": sim.bootstrap,
+            "request_timeout_ms": REQUEST_TIMEOUT_MS,
+            **PATIENT,
+            "batch_size": 200,
+            "linger_ms": chance.choice((0, 5, 100)),
+            "buffer_memory": chance.choice((SMALL_BUFFER, 1 << 25)),
+            **sim.scenario.producer_options,
+        }
+        self.options = resolve(ProducerOptions, given)
+        self.client = Client(sim.net, self.options)
+        self.core = ProducerCore(self.client, self.options, DeliveryFace)
+
+    async def run(self) -> None:
+        sim, scenario = self.sim, self.sim.scenario
+        pace = 0.8 * scenario.storm / scenario.records
+        for number in range(scenario.records):
+            if sim.chance.random() < 0.3:
+                await sleep(sim.net, sim.chance.expovariate(0.3 / pace))
+            await self.send_some(number)
+            if sim.chance.random() < 0.05:
+                await self.be_refused()
+        await sleep(sim.net, max(0.0, scenario.storm - sim.net.now()))
+        await sim.timed(self.core.flush(sim.limit), sim.limit)
+        assert self.core.counts().queued == 0
+        self.done = True
+        self.check_room()
+        await sim.timed(self.core.close(sim.net.now() + 10), sim.net.now() + 10)
+        self.client.close()
+
+    async def send_some(self, number: int) -> None:
+        """One record, of one of many kinds."""
+        chance = self.sim.chance
+        value = b"%d/%d/" % (self.number, number) + bytes(chance.randrange(60))
+        kind = chance.randrange(10)
+        partition = number % self.sim.scenario.partitions if kind < 7 else None
+        key = b"key %d" % chance.randrange(5) if kind in {6, 7} else None
+        headers: tuple[Header, ...] = (("name", value),) if kind == 5 else ()
+        told: list[float] = []
+        on_delivery = (lambda *_: told.append(self.sim.net.now())) if kind % 2 else None
+        began = self.sim.net.now()
+        handle = await self.send(value=value, key=key, partition=partition, headers=headers or None, on_delivery=on_delivery)
+        self.sent.append(Sent(value, key, headers, began, handle, told))
+
+    async def send(self, **record: Any) -> DeliveryFace:
+        """As a face does it."""
+        topic, value, key = self.sim.topic.name, record.get("value", b""), record.get("key")
+        partition, timestamp, headers = record.get("partition"), record.get("timestamp"), record.get("headers")
+        on_delivery = record.get("on_delivery")
+        handle: DeliveryFace | None = None
+        if partition is None and timestamp is None and headers is None and on_delivery is None:
+            handle = self.core.accumulator.short_append(topic, value, key)
+        if handle is None:
+            key, value, headers = self.core.prepare(key, value, headers, on_delivery)
+            handle = self.core.accumulator.append(topic, value, key, partition, timestamp, headers, on_delivery)
+        if handle is None:
+            deadline = self.sim.net.now() + self.options["max_block_ms"] / 1000
+            sending = self.core.send(topic, value, key, partition, timestamp, headers, on_delivery)
+            return cast(DeliveryFace, await self.sim.timed(sending, deadline))
+        return handle
+
+    async def be_refused(self) -> None:
+        """Make a wrong call. It raises at once, and changes nothing."""
+        wrong = self.sim.chance.choice(REFUSED)
+        before = self.core.counts().accepted
+        try:
+            await self.send(**wrong)
+        except (KafkaError, TypeError, ValueError):
+            assert self.core.counts().accepted == before
+        else:
+            raise AssertionError(f"{wrong} was not refused")
+
+    def check_room(self) -> None:
+        """With nothing queued there is as much room in the buffer as at first."""
+        if self.options["buffer_memory"] == SMALL_BUFFER:
+            fresh = Accumulator(self.sim.net, self.options, DeliveryFace)
+            fresh.add_topic(self.sim.topic.name, self.sim.scenario.partitions, 0)
+            expected, found = self._fill(fresh), self._fill(self.core.accumulator)
+            assert found == expected, f"{found} records find room in a buffer that had room for {expected}"
+
+    def _fill(self, accumulator: Accumulator) -> int:
+        """How many records of 100 bytes are accepted without waiting. They are given up at once."""
+        accepted = 0
+        while accumulator.append(self.sim.topic.name, bytes(100), None, accepted % self.sim.scenario.partitions) is not None:
+            accepted += 1
+        accumulator.fail_all(ClosedError("only counted"))
+        return accepted

@@ -1,0 +1,109 @@
+"""The scenarios, as data: who sends and reads how much, with which options, and what befalls them while they do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafkawire.errors import ErrorCode
+from mockbroker.actions import Delay, Disconnect, Drop, Fail, Throttle
+from tests.sim import disturbances as d
+from tests.sim.answers import BadAnswer, Garble, Repeat
+from tests.sim.disturbances import Disturbance
+from tests.sim.links import Faults
+
+__all__ = ["SCENARIOS", "Scenario"]
+
+SMOOTH = Faults(delay=0.02)
+ROUGH = Faults(delay=0.02, cut=0.02, silence=0.004, refuse=0.05)
+LATE = Faults(delay=0.02, late=0.1, lateness=0.5, cut=0.01)
+
+CODES = (
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.REQUEST_TIMED_OUT,
+    ErrorCode.NOT_ENOUGH_REPLICAS,
+    ErrorCode.KAFKA_STORAGE_ERROR,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One scenario. While the storm lasts, links, disturbances and answers are as bad as it says; then all is well again."""
+
+    links: Faults = ROUGH
+    disturbances: tuple[Disturbance, ...] = ()
+    answers: tuple[BadAnswer, ...] = ()
+    storm: float = 8.0
+    """Its seconds; producers send during most of them."""
+    producers: int = 2
+    consumers: int = 1
+    records: int = 50
+    """Of each producer."""
+    partitions: int = 3
+    replicas: int = 3
+    producer_options: Mapping[str, Any] = field(default_factory=dict)
+    consumer_options: Mapping[str, Any] = field(default_factory=dict)
+    repeats: bool = False
+    """Whether records may be written twice: without idempotence, or when some are given up."""
+    gives_up: bool = False
+    """Whether records may expire."""
+
+
+SCENARIOS: Mapping[str, Scenario] = {
+    "leaders-move": Scenario(disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0))),
+    "one-in-flight": Scenario(
+        disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0)),
+        producer_options={"max_in_flight_requests_per_connection": 1},
+    ),
+    "late-answers": Scenario(
+        links=LATE,
+        disturbances=(Disturbance(d.move_leader, 0.5),),
+        answers=(BadAnswer(Delay(1.0), 0.02), BadAnswer(Delay(7.0), 0.02)),
+        consumers=2,
+    ),
+    "repeated-answers": Scenario(links=SMOOTH, answers=(BadAnswer(Repeat(), 0.05),)),
+    "broker-lost": Scenario(disturbances=(Disturbance(d.lose_broker, 3.0), Disturbance(d.move_leader, 3.0)), storm=40),
+    "only-replica-lost": Scenario(disturbances=(Disturbance(d.lose_broker, 3.0),), storm=40, replicas=1),
+    "crash-unnoticed": Scenario(links=SMOOTH, disturbances=(Disturbance(d.crash_unnoticed, 3.0),), storm=30),
+    "blackhole": Scenario(links=SMOOTH, disturbances=(Disturbance(d.blackhole, 3.0),), storm=30),
+    "addresses-change": Scenario(
+        links=SMOOTH, disturbances=(Disturbance(d.swap_brokers, 5.0), Disturbance(d.move_broker, 10.0)), storm=20
+    ),
+    "throttled": Scenario(
+        links=SMOOTH,
+        disturbances=(Disturbance(d.move_leader, 2.0),),
+        answers=(BadAnswer(Throttle(300), 0.1), BadAnswer(Throttle(4_000), 0.01)),
+        storm=15,
+    ),
+    "refusals": Scenario(
+        links=SMOOTH,
+        answers=(
+            *(BadAnswer(Fail(code), 0.02, ("Produce", "Fetch", "ListOffsets")) for code in CODES),
+            *(BadAnswer(action, 0.01) for when in ("before", "after") for action in (Drop(when), Disconnect(when))),
+        ),
+        storm=15,
+    ),
+    "undecodable": Scenario(links=SMOOTH, answers=(BadAnswer(Garble(), 0.05),)),
+    "partitions-added": Scenario(
+        links=SMOOTH,
+        disturbances=(Disturbance(d.add_partition, 3.0), Disturbance(d.move_leader, 3.0)),
+        consumer_options={"metadata_max_age_ms": 2_000},
+        producer_options={"metadata_max_age_ms": 2_000},
+    ),
+    "wall-clock-jumps": Scenario(disturbances=(Disturbance(d.jump_wall_clock, 0.5),)),
+    "without-idempotence": Scenario(
+        disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0)),
+        producer_options={"enable_idempotence": False, "max_in_flight_requests_per_connection": 1},
+        repeats=True,
+    ),
+    "records-expire": Scenario(
+        disturbances=(Disturbance(d.lose_broker, 2.0),),
+        storm=40,
+        replicas=1,
+        producer_options={"delivery_timeout_ms": 8_000},
+        repeats=True,
+        gives_up=True,
+    ),
+}
