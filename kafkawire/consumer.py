@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, Unpack
 
 from kafkawire.config import ConsumerOptions
 from kafkawire.connection import Connection, connect_for
-from kafkawire.core.faces import Closing, ConsumerFace, SomePartition, shared
+from kafkawire.core.faces import Closing, ConsumerFace, SomePartition, partition_of, shared, topic_names
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
 from kafkawire.foreign_methods import CONSUMER, instead_of
 from kafkawire.message import K, Message, TopicPartition, V
@@ -32,11 +32,14 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
     Raises ConfigurationError for options that are unknown, contradictory or out of range.
     """
 
-    def __init__(self, *topics: str, connection: Connection | None = None, **options: Unpack[ConsumerOptions[K, V]]) -> None:
+    def __init__(
+        self, *topics: str | Iterable[str], connection: Connection | None = None, **options: Unpack[ConsumerOptions[K, V]]
+    ) -> None:
+        names = topic_names(topics)
         resolved = shared(ConsumerOptions, options, connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         with self._connection.closed_unless_made(self._own_connection):
-            self._setup(self._connection.client, resolved, topics)
+            self._setup(self._connection.client, resolved, names)
 
     # ---- reading
 
@@ -109,7 +112,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
     def position(self, tp: SomePartition, *, timeout: float | None = None) -> int:
         """The offset of the next record that `poll` returns of the partition."""
         with self._alone():
-            return run(self._core.position(TopicPartition(*tp), self._connection.deadline(timeout)))
+            return run(self._core.position(partition_of(tp), self._connection.deadline(timeout)))
 
     def beginning_offsets(
         self, partitions: Iterable[SomePartition], *, timeout: float | None = None
@@ -125,7 +128,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
         self, times: Mapping[TopicPartition, int] | Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, Found | None]:
         """The first (offset, timestamp) at or after a time, in milliseconds, in each partition; None where there is none."""
-        asked = {TopicPartition(*tp): time for tp, time in times.items()}
+        asked = {partition_of(tp): time for tp, time in times.items()}
         return run(self._core.offsets_for_times(asked, self._connection.deadline(timeout)))
 
     def lag(self, *, timeout: float | None = None) -> dict[TopicPartition, int]:
@@ -135,14 +138,14 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
 
     # ---- end
 
-    def close(self) -> None:
-        """Read nothing more. Idempotent."""
+    def close(self, timeout: float | None = None) -> None:
+        """Read nothing more. Idempotent. It waits for nothing, so that `timeout`, as others have it, is always enough."""
         self._core.close()
         if self._own_connection:
             self._connection.close()
 
     def _ends(self, partitions: Iterable[SomePartition], which: int, timeout: float | None) -> dict[TopicPartition, int]:
-        asked = [TopicPartition(*tp) for tp in partitions]
+        asked = [partition_of(tp) for tp in partitions]
         return run(self._core.ends(asked, which, self._connection.deadline(timeout)))
 
     def _read_ahead(self, ends: dict[TopicPartition, int] | None) -> bool:

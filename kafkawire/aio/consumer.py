@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar, Unpack
 
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ConsumerOptions
-from kafkawire.core.faces import AsyncClosing, ConsumerFace, SomePartition, shared
+from kafkawire.core.faces import AsyncClosing, ConsumerFace, SomePartition, partition_of, shared, topic_names
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
 from kafkawire.foreign_methods import CONSUMER, instead_of
 from kafkawire.message import K, Message, TopicPartition, V
@@ -29,10 +29,13 @@ YIELD_EVERY = 256
 class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
     """Reads partitions: all those of the topics given, or those that are assigned. One task at a time."""
 
-    def __init__(self, *topics: str, connection: Connection | None = None, **options: Unpack[ConsumerOptions[K, V]]) -> None:
+    def __init__(
+        self, *topics: str | Iterable[str], connection: Connection | None = None, **options: Unpack[ConsumerOptions[K, V]]
+    ) -> None:
+        names = topic_names(topics)
         resolved = shared(ConsumerOptions, options, connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
-        self._setup(self._connection.client, resolved, topics)
+        self._setup(self._connection.client, resolved, names)
 
     # ---- reading
 
@@ -93,27 +96,27 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
     async def position(self, tp: SomePartition, *, timeout: float | None = None) -> int:
         """The offset of the next record that `poll` returns of the partition."""
         with self._alone():
-            return await self._core.position(TopicPartition(*tp), self._connection.deadline(timeout))
+            return await self._core.position(partition_of(tp), self._connection.deadline(timeout))
 
     async def beginning_offsets(
         self, partitions: Iterable[SomePartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
         """The first offset that each partition still has."""
-        asked = [TopicPartition(*tp) for tp in partitions]
+        asked = [partition_of(tp) for tp in partitions]
         return await self._core.ends(asked, EARLIEST, self._connection.deadline(timeout))
 
     async def end_offsets(
         self, partitions: Iterable[SomePartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
         """The offset that each partition's next record will get."""
-        asked = [TopicPartition(*tp) for tp in partitions]
+        asked = [partition_of(tp) for tp in partitions]
         return await self._core.ends(asked, LATEST, self._connection.deadline(timeout))
 
     async def offsets_for_times(
         self, times: Mapping[TopicPartition, int] | Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, Found | None]:
         """The first (offset, timestamp) at or after a time, in milliseconds, in each partition; None where there is none."""
-        asked = {TopicPartition(*tp): time for tp, time in times.items()}
+        asked = {partition_of(tp): time for tp, time in times.items()}
         return await self._core.offsets_for_times(asked, self._connection.deadline(timeout))
 
     async def lag(self, *, timeout: float | None = None) -> dict[TopicPartition, int]:
@@ -123,8 +126,8 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
 
     # ---- end
 
-    async def close(self) -> None:
-        """Read nothing more. Idempotent."""
+    async def close(self, timeout: float | None = None) -> None:
+        """Read nothing more. Idempotent. It waits for nothing, so that `timeout`, as others have it, is always enough."""
         self._core.close()
         if self._own_connection:
             await self._connection.close()

@@ -10,7 +10,7 @@ from kafkawire.core.buffer import Buffer, Segment
 from kafkawire.core.client import Client
 from kafkawire.core.fetcher import Fetcher, located
 from kafkawire.core.flight import Flight
-from kafkawire.core.offsets import EARLIEST, LATEST, Found, list_offsets
+from kafkawire.core.offsets import EARLIEST, LATEST, Found, check_partitions, list_offsets
 from kafkawire.core.one_fetch import OneFetch
 from kafkawire.core.partition import PartitionState, parse_start
 from kafkawire.core.positions import Positions
@@ -46,12 +46,17 @@ class ConsumerCore:
         self._fetcher = Fetcher(client, options, self._signal)
         self._topics = list(topics)
         self._snapshot: object = None
+        """The metadata that the assignment was made of; None before the topics are known."""
+        self._named: dict[TopicPartition, PartitionState] = {}
+        """Partitions that were sought or paused before their topics were known."""
         self._finding_topics = Flight(client.net, self._find_topics, "kafkawire-topics")
         self._topics_error: tuple[set[str], KafkaError] | None = None
         """Why some topics were not found."""
         self._positions = Positions(client, options)
         self._closed = False
         self._reset = parse_start(options["auto_offset_reset"])
+        self._first_start = self._reset
+        """Where the partitions begin that the topics are found to have."""
         self._one_fetch = OneFetch(client, options)
         self.ahead: Messages = []
         """What iteration hands out; it leaves the buffer only in `_settle`."""
@@ -62,9 +67,10 @@ class ConsumerCore:
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
         """Read these partitions and no others; those that were read before keep their position."""
         self._check_open()
+        self._replace(partitions, self._reset)
         self._topics = []
         self._snapshot = None
-        self._replace(partitions)
+        self._named = {}
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions that are read."""
@@ -81,6 +87,14 @@ class ConsumerCore:
         else:
             state.seek(where, where)
 
+    def seek_all(self, where: str) -> None:
+        """Go on at "earliest" or "latest" everywhere, also in what the topics turn out to have."""
+        self._check_open()
+        self._check_reading()
+        self._first_start = parse_start(where)
+        for tp in [*self._fetcher.states, *self._named]:
+            self.seek(tp, where)
+
     def pause(self, tp: TopicPartition) -> None:
         """Hand out nothing of the partition until `resume`; what was fetched of it is fetched again then."""
         state = self._state(tp)
@@ -94,7 +108,7 @@ class ConsumerCore:
 
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
-        return {tp for tp, state in self._fetcher.states.items() if state.paused}
+        return {tp for tp, state in [*self._fetcher.states.items(), *self._named.items()] if state.paused}
 
     # ---- reading without waiting
 
@@ -212,9 +226,11 @@ class ConsumerCore:
     async def poll(self, deadline: float, take: Callable[[float], T]) -> T:
         """What `take` finds (given the deadline) as soon as it finds anything, or at the deadline nothing.
 
-        Raises UnknownTopicError, OffsetOutOfRangeError, CorruptRecordsError, DeserializationError, BrokerError, and
-        BootstrapError while no broker has ever been reached.
+        Raises UnknownTopicError, OffsetOutOfRangeError, CorruptRecordsError, DeserializationError, BrokerError,
+        BootstrapError while no broker has ever been reached, and ConfigurationError where there is nothing to read.
         """
+        self._check_open()
+        self._check_reading()
         while True:
             self._signal.clear()
             self._check_open()
@@ -244,14 +260,8 @@ class ConsumerCore:
         if not self._options["stop_at_end"]:
             return None
         deadline = self._net.now() + self._options["default_api_timeout_ms"] / 1000
-        self._signal.clear()
-        while not self._follow_topics():
-            self._check_open()
-            self._raise_error()
-            if not await self._net.wait(self._signal, deadline):
-                raise TimedOut(f"no metadata of {', '.join(self._topic_names())} in the time given")
-            self._signal.clear()
-        return await self.ends(self.assignment(), LATEST, deadline)
+        self._check_reading()
+        return await self.ends(await self._assigned(deadline), LATEST, deadline)
 
     async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> Messages:
         """One Fetch from the leader, beside and without the positions of this consumer."""
@@ -290,7 +300,7 @@ class ConsumerCore:
 
     async def lag(self, deadline: float) -> dict[TopicPartition, int]:
         """How many offsets of each assigned partition have not been handed out."""
-        ends = await self.ends(self.assignment(), LATEST, deadline)
+        ends = await self.ends(await self._assigned(deadline), LATEST, deadline)
         return {tp: end - await self.position(tp, deadline) for tp, end in ends.items()}
 
     def _at(self, ends: Mapping[TopicPartition, int] | None) -> bool:
@@ -329,9 +339,23 @@ class ConsumerCore:
         partitions = [TopicPartition(name, index) for name in self._topics for index in snapshot.topics[name].partitions]
         if partitions:
             # A partition that a topic gets while it is read has nothing from before: it is read from its beginning.
-            self._replace(partitions, self._reset if self._snapshot is None else EARLIEST)
+            self._replace(partitions, self._first_start if self._snapshot is None else EARLIEST)
         self._snapshot = snapshot
+        named, self._named = self._named, {}
+        for topic in snapshot.topics.values():
+            check_partitions(named, topic)
         return True
+
+    async def _assigned(self, deadline: float) -> set[TopicPartition]:
+        """The partitions that are read, once the topics are known."""
+        self._signal.clear()
+        while not self._follow_topics():
+            self._check_open()
+            self._raise_error()
+            if not await self._net.wait(self._signal, deadline):
+                raise TimedOut(f"no metadata of {', '.join(self._topic_names())} in the time given")
+            self._signal.clear()
+        return self.assignment()
 
     def _topic_names(self) -> set[str]:
         return set(self._topics) or {tp.topic for tp in self._fetcher.states}
@@ -345,17 +369,16 @@ class ConsumerCore:
         except KafkaError as error:
             self._topics_error = names, error
 
-    def _replace(self, partitions: Iterable[TopicPartition], start: int | str | None = None) -> None:
-        states = self._fetcher.states
-        wanted = dict.fromkeys(TopicPartition(*tp) for tp in partitions)
+    def _replace(self, partitions: Iterable[TopicPartition], start: int | str) -> None:
+        states = {**self._named, **self._fetcher.states}
+        wanted = dict.fromkeys(partitions)
         for tp in wanted:
             self._client.want(tp.topic, create=False)
         for tp, state in states.items():
             if tp not in wanted:
                 state.epoch += 1
         self._settle()
-        reset = self._reset if start is None else start
-        self._fetcher.states = {tp: states.get(tp) or PartitionState(tp, reset) for tp in wanted}
+        self._fetcher.states = {tp: states.get(tp) or PartitionState(tp, start) for tp in wanted}
 
     def _prepare(self, now: float) -> float:
         """Start what positions and leaders need; returns when to look again."""
@@ -393,10 +416,20 @@ class ConsumerCore:
 
     def _state(self, tp: TopicPartition) -> PartitionState:
         self._check_open()
-        state = self._fetcher.states.get(TopicPartition(*tp))
+        state = self._fetcher.states.get(tp) or self._named.get(tp)
+        if state is None and self._snapshot is None and tp.topic in self._topics:
+            state = self._named[tp] = PartitionState(tp, self._first_start)
         if state is None:
-            raise ConfigurationError(f"{tp[0]} partition {tp[1]} is not assigned: assigned are {sorted(self.assignment())}")
+            raise ConfigurationError(
+                f"{tp.topic} partition {tp.partition} is not assigned: assigned are {sorted(self.assignment())}"
+            )
         return state
+
+    def _check_reading(self) -> None:
+        if not self._topics and not self._fetcher.states:
+            raise ConfigurationError(
+                "there is nothing to read: name topics, as in Consumer('topic', ...), or call assign([('topic', 0)])"
+            )
 
     def _check_open(self) -> None:
         if self._closed:

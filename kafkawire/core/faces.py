@@ -6,6 +6,7 @@ import os
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kafkawire.config import ConnectionOptions, ConsumerOptions, ProducerOptions, from_properties, resolve, resolve_shared
@@ -33,10 +34,38 @@ __all__ = [
     "ProducerFace",
     "SomePartition",
     "one_time",
+    "partition_of",
     "shared",
+    "topic_names",
 ]
 
 SomePartition = TopicPartition | tuple[str, int]
+
+
+def partition_of(given: SomePartition) -> TopicPartition:
+    """A partition as a user names it. Raises ConfigurationError for what is no pair of a topic and a number."""
+    match given:
+        case (str(topic), number) if hasattr(number, "__index__"):
+            return TopicPartition(topic, index(number))
+    raise ConfigurationError(f"{given!r} is not a partition: give (topic, number), or a TopicPartition")
+
+
+def topic_names(given: Iterable[str | Iterable[str]]) -> list[str]:
+    """The topics that a consumer is made with, each once: names, or lists of them. Raises ConfigurationError for all else."""
+    names: dict[str, None] = {}
+    for one in given:
+        if isinstance(one, Mapping):
+            raise ConfigurationError(
+                "Consumer takes topics, and options as keywords: Consumer('topic', bootstrap_servers='host:9092', ...); "
+                "for a dict of Kafka properties there is Consumer.from_properties('topic', properties={...})"
+            )
+        several = one if isinstance(one, list | tuple | set | frozenset) else [one]
+        for name in several:
+            if not isinstance(name, str) or not name:
+                kind = "an empty text" if name == "" else f"of the type {type(name).__name__}"
+                raise ConfigurationError(f"Consumer takes the names of topics, as in Consumer('topic', ...): one is {kind}")
+            names[name] = None
+    return list(names)
 
 
 def is_leaving(kind: type[BaseException] | None) -> bool:
@@ -172,7 +201,7 @@ class ConsumerFace:
         """Where `next()` ends, from its first call until it has ended; written by who uses the consumer."""
 
     @classmethod
-    def from_properties(cls, *topics: str, properties: Mapping[str, Any]) -> Self:
+    def from_properties(cls, *topics: str | Iterable[str], properties: Mapping[str, Any]) -> Self:
         """The same from dotted Kafka properties, as `{"bootstrap.servers": ..., "auto.offset.reset": "earliest"}`."""
         return cls(*topics, **from_properties(ConsumerOptions, properties))
 
@@ -183,7 +212,7 @@ class ConsumerFace:
     def assign(self, partitions: Iterable[SomePartition]) -> None:
         """Read these partitions and no others; those that were read before keep their position."""
         with self._alone():
-            self._core.assign(TopicPartition(*tp) for tp in partitions)
+            self._core.assign([partition_of(tp) for tp in partitions])
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions that are read; those of the constructor's topics once they are known."""
@@ -192,33 +221,39 @@ class ConsumerFace:
     def seek(self, tp: SomePartition, where: int | str) -> None:
         """Go on at an offset, at "earliest", "latest", or "tail:N": N records before the end."""
         with self._alone():
-            self._core.seek(TopicPartition(*tp), where)
+            self._core.seek(partition_of(tp), where if isinstance(where, str) else index(where))
 
     def seek_to_beginning(self, *partitions: SomePartition) -> None:
-        """Go to the first offset of the partitions, of all assigned ones if none is named."""
-        for tp in partitions or self.assignment():
-            self.seek(tp, "earliest")
+        """Go to the first offset of the partitions, of all that are read if none is named."""
+        self._seek_each(partitions, "earliest")
 
     def seek_to_end(self, *partitions: SomePartition) -> None:
-        """Go to the end of the partitions, of all assigned ones if none is named."""
-        for tp in partitions or self.assignment():
-            self.seek(tp, "latest")
+        """Go to the end of the partitions, of all that are read if none is named."""
+        self._seek_each(partitions, "latest")
 
     def pause(self, *partitions: SomePartition) -> None:
         """Return nothing of the partitions until `resume`."""
         with self._alone():
             for tp in partitions:
-                self._core.pause(TopicPartition(*tp))
+                self._core.pause(partition_of(tp))
 
     def resume(self, *partitions: SomePartition) -> None:
         """Go on with the partitions where they were paused."""
         with self._alone():
             for tp in partitions:
-                self._core.resume(TopicPartition(*tp))
+                self._core.resume(partition_of(tp))
 
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
         return self._core.paused()
+
+    def _seek_each(self, partitions: Iterable[SomePartition], where: str) -> None:
+        chosen = [partition_of(tp) for tp in partitions]
+        with self._alone():
+            for tp in chosen:
+                self._core.seek(tp, where)
+            if not chosen:
+                self._core.seek_all(where)
 
     def _caller(self) -> object:
         """Who is calling: a thread, or a task."""
