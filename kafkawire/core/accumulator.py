@@ -191,6 +191,14 @@ class Accumulator:
             if known is not None and partitions > known.count:
                 known.grow(self, name, partitions)
 
+    def restart_topic(self, name: str) -> None:
+        """The topic was deleted and created again: to its brokers all producers are new."""
+        with self._lock:
+            known = self._known.get(name)
+            if known is not None:
+                for queue in known.queues:
+                    queue.forget_broker()
+
     def wait_for_room(self, signal: Signal, seen: int) -> bool:
         """True if room has become free since `freed` was `seen`; otherwise the signal will be set when some does."""
         with self._lock:

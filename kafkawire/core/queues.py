@@ -79,6 +79,14 @@ class PartitionQueue:
         """Whether a batch in flight was accepted before all others that are not written."""
         return next(iter(self.in_flight)) is batch and not (self.ready and self.ready[0].order < batch.order)
 
+    def forget_broker(self) -> None:
+        """What is in flight was meant for a log that is gone: it comes back first, and one batch opens the new log alone.
+
+        A log that does not know the producer takes whatever sequence comes first, and those before it never (KIP-360).
+        """
+        self.node = -1
+        self.known = False
+
     def put_back(self, batch: Batch) -> None:
         """Queue a batch for another attempt, before everything that was accepted after it."""
         at = 0

@@ -91,6 +91,7 @@ class Sender:
         self._purpose = Purpose("produce")
         self._nodes: dict[int, Node] = {}
         self._snapshot = client.snapshot
+        """What a step goes by: one snapshot from its beginning to its end."""
         self.closing = False
         """Whether to finish once nothing is queued."""
         self.abandon = False
@@ -104,7 +105,7 @@ class Sender:
             self._follow_metadata()
             due = self._reap(now)
             links, connect_due = self._links(now)
-            drained = accumulator.drain(now, dict.fromkeys(links, self._max_request), self._client.snapshot.leader)
+            drained = accumulator.drain(now, dict.fromkeys(links, self._max_request), self._snapshot.leader)
             for batch in drained.expired:
                 self._expire(batch)
             if drained.leaderless:
@@ -226,7 +227,7 @@ class Sender:
         if not ready:
             return {}, due
         links = {}
-        for node_id in self._accumulator.nodes(self._client.snapshot.leader):
+        for node_id in self._accumulator.nodes(self._snapshot.leader):
             node = self._nodes.setdefault(node_id, Node())
             if len(node.in_flight) >= self._max_in_flight:
                 continue
@@ -316,18 +317,22 @@ class Sender:
         return ProduceRequest(acks=self._acks, timeout_ms=timeout_ms, topic_data=list(topics.values())), names
 
     def _topic_id(self, batch: Batch) -> bytes:
-        topic = self._client.snapshot.topics.get(batch.queue.topic)
+        topic = self._snapshot.topics.get(batch.queue.topic)
         return topic.topic_id if topic is not None else ZERO_UUID
 
     # ---- metadata
 
     def _follow_metadata(self) -> None:
-        """Take up partitions that topics have got since."""
-        snapshot = self._client.snapshot
-        if snapshot is not self._snapshot:
-            self._snapshot = snapshot
-            for topic in snapshot.topics.values():
-                self._accumulator.grow_topic(topic.name, len(topic.partitions))
+        """Take up partitions that topics have got since, and topics that were created again."""
+        before, now = self._snapshot, self._client.snapshot
+        if now is before:
+            return
+        self._snapshot = now
+        for topic in now.topics.values():
+            self._accumulator.grow_topic(topic.name, len(topic.partitions))
+            known = before.topics.get(topic.name)
+            if known is not None and known.topic_id != topic.topic_id:
+                self._accumulator.restart_topic(topic.name)
 
 
 def _timed_out(batch: Batch, error: KafkaError | None) -> DeliveryTimedOut:

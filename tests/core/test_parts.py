@@ -90,6 +90,24 @@ def test_a_new_leader_gets_nothing_before_the_old_one_has_answered():
     assert len(made.drain(1.0, {2: 10**9}, lambda *_: 2).taken[2]) == 1
 
 
+def test_a_topic_that_was_created_again_gets_nothing_before_what_is_in_flight_is_back():
+    """Its log knows no producer: it would take a later batch first, and the earlier one never."""
+    made = accumulator(linger_ms=0, batch_size=1)
+    for value in (b"1", b"2", b"3"):
+        made.append("t", value)
+    (first,) = taken(made, now=1.0)
+    made.complete(first)
+    (second,) = taken(made, now=1.0)
+    second.queue.assign_sequence(second, (7, 0))
+    made.restart_topic("t")
+    assert taken(made, now=1.0) == []
+    made.retry(second, at=2.0)
+    assert taken(made, now=2.0) == [second]
+    assert taken(made, now=2.0) == []
+    made.complete(second)
+    assert len(taken(made, now=2.0)) == 1
+
+
 def test_after_a_failure_nothing_leaves_before_those_in_flight_are_back():
     """What failed goes first then: more in between would go past what brokers remember (trap 62)."""
     made = accumulator(linger_ms=0, batch_size=1)
