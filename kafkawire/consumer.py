@@ -36,7 +36,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
         self, *topics: str | Iterable[str], connection: Connection | None = None, **options: Unpack[ConsumerOptions[K, V]]
     ) -> None:
         names = topic_names(topics)
-        resolved = shared(ConsumerOptions, options, connection)
+        resolved = shared(ConsumerOptions, options, connection, Connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         with self._connection.closed_unless_made(self._own_connection):
             self._setup(self._connection.client, resolved, names)

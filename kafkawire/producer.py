@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Generic, Unpack, cast
 
 from kafkawire.config import ProducerOptions
 from kafkawire.connection import Connection, connect_for
+from kafkawire.core.arguments import seconds
 from kafkawire.core.batch import Batch, DeliveryCallback
-from kafkawire.core.deliveries import raise_failures, written_by
+from kafkawire.core.deliveries import raise_failures, tell, written_by
 from kafkawire.core.faces import BatchDeliveryFace, Closing, DeliveryFace, ProducerFace, one_time, shared
 from kafkawire.core.producer import wait_done
 from kafkawire.errors import KafkaError, TimedOut
@@ -34,7 +35,7 @@ class Delivery(DeliveryFace):
         batch = self.batch
         if not batch.done:
             _wait(batch, timeout)
-        return batch.outcome(self.index)
+        return tell(batch, self.index)
 
     def exception(self, timeout: float | None = None) -> KafkaError | None:
         """Wait as `result`; returns why the record was not written, None if it was."""
@@ -42,7 +43,7 @@ class Delivery(DeliveryFace):
         if not batch.done:
             _wait(batch, timeout)
         try:
-            batch.outcome(self.index)
+            tell(batch, self.index)
         except KafkaError as error:
             return error
         return None
@@ -78,7 +79,7 @@ class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
     _delivery = Delivery
 
     def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions[SentK, SentV]]) -> None:
-        resolved = shared(ProducerOptions, options, connection)
+        resolved = shared(ProducerOptions, options, connection, Connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         with self._connection.closed_unless_made(self._own_connection):
             self._setup(self._connection.client, resolved)
@@ -108,7 +109,7 @@ class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
             if delivery is not None:
                 return delivery
         time = one_time(timestamp, timestamp_ms)
-        own_key, own_value, pairs = self._core.prepare(key, value, headers, on_delivery)
+        own_value, own_key, pairs = self._core.prepare(topic, value, key, partition, time, headers, on_delivery)
         delivery = self._append(topic, own_value, own_key, partition, time, pairs, on_delivery)
         if delivery is None:
             delivery = run(self._core.send(topic, own_value, own_key, partition, time, pairs, on_delivery))
@@ -161,6 +162,6 @@ class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
 
 def _wait(batch: Batch, timeout: float | None) -> None:
     accumulator = batch.queue.accumulator
-    deadline = float("inf") if timeout is None else accumulator.net.now() + timeout
+    deadline = float("inf") if timeout is None else accumulator.net.now() + seconds(timeout)
     if not run(wait_done(accumulator, batch, deadline)):
         raise TimedOut("not acknowledged in the time given; the record is still queued")

@@ -33,7 +33,7 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
         self, *topics: str | Iterable[str], connection: Connection | None = None, **options: Unpack[ConsumerOptions[K, V]]
     ) -> None:
         names = topic_names(topics)
-        resolved = shared(ConsumerOptions, options, connection)
+        resolved = shared(ConsumerOptions, options, connection, Connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         self._setup(self._connection.client, resolved, names)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Unpack, cast
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ProducerOptions
 from kafkawire.core.batch import DeliveryCallback
-from kafkawire.core.deliveries import raise_failures, written_by
+from kafkawire.core.deliveries import raise_failures, tell, written_by
 from kafkawire.core.faces import AsyncClosing, BatchDeliveryFace, DeliveryFace, ProducerFace, one_time, shared
 from kafkawire.core.producer import wait_done
 from kafkawire.foreign_methods import ASYNC_DELIVERY, PRODUCER, instead_of
@@ -35,7 +35,7 @@ class Delivery(DeliveryFace):
         batch = self.batch
         if not batch.done:
             yield from wait_done(batch.queue.accumulator, batch, NEVER).__await__()
-        return batch.outcome(self.index)
+        return tell(batch, self.index)
 
 
 @instead_of(ASYNC_DELIVERY)
@@ -57,7 +57,7 @@ class Producer(ProducerFace, AsyncClosing, Generic[SentK, SentV]):
     _delivery = Delivery
 
     def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions[SentK, SentV]]) -> None:
-        resolved = shared(ProducerOptions, options, connection)
+        resolved = shared(ProducerOptions, options, connection, Connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         self._setup(self._connection.client, resolved)
         self._until_yield = YIELD_EVERY
@@ -79,7 +79,7 @@ class Producer(ProducerFace, AsyncClosing, Generic[SentK, SentV]):
             delivery = self._short_append(topic, value, key)
         if delivery is None:
             time = one_time(timestamp, timestamp_ms)
-            own_key, own_value, pairs = self._core.prepare(key, value, headers, on_delivery)
+            own_value, own_key, pairs = self._core.prepare(topic, value, key, partition, time, headers, on_delivery)
             delivery = self._append(topic, own_value, own_key, partition, time, pairs, on_delivery)
             if delivery is None:
                 delivery = await self._core.send(topic, own_value, own_key, partition, time, pairs, on_delivery)

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kafkawire.config import ProducerOptions
 from kafkawire.core.append import short_append
 from kafkawire.core.batch import NO_SEQUENCE, Batch, DeliveryCallback
-from kafkawire.core.columns import Columns, check_timestamp, one_record
+from kafkawire.core.columns import Columns, one_record
+from kafkawire.core.losses import Losses
 from kafkawire.core.partitioners import key_partitioner
 from kafkawire.core.queues import CLOSED, PartitionQueue, TopicQueue
 from kafkawire.errors import ConcurrentUseError, ErrorCode, KafkaError, MessageTooLargeError
-from kafkawire.message import Header
+from kafkawire.message import Header, RecordMetadata
 from kafkawire.net.base import NEVER, Net, Signal
 
 __all__ = ["Accumulator", "Counts", "Drained", "Run"]
 
 GRANT = 65_536
 """Bytes that an open batch takes from the budget at a time."""
+OPEN_FOR = 1 / 20
+"""Part of delivery_timeout_ms for which a batch that cannot leave takes records beyond linger_ms.
+
+The timeout of all its records runs from its closing, so that none is given up early. The first is given up late by as much
+as the batch was open; a smaller part would make more and smaller batches of what waits for a broker.
+"""
 
 
 class Counts(NamedTuple):
@@ -51,6 +58,8 @@ class Drained(NamedTuple):
     due: float
     empty: bool
     """Whether nothing is queued at all."""
+    losses: list[str]
+    """What is to be logged about records that failed."""
 
 
 class Accumulator:
@@ -70,6 +79,7 @@ class Accumulator:
         self._max_record = options["max_request_size"]
         self._linger = options["linger_ms"] / 1000
         self._patience = options["delivery_timeout_ms"] / 1000
+        self._losses = Losses()
         self.hash_key = key_partitioner(options["partitioner"])
         self.custom = None if isinstance(options["partitioner"], str) else options["partitioner"]
         self._known: dict[str, TopicQueue] = {}
@@ -109,13 +119,14 @@ class Accumulator:
         key: bytes | None = None,
         partition: int | None = None,
         timestamp: int | None = None,
-        headers: Iterable[Header] | None = None,
+        headers: tuple[Header, ...] | None = None,
         on_delivery: DeliveryCallback | None = None,
     ) -> Any:
         """Accept one record; returns its handle, or None if the topic's metadata or room in the buffer must be waited for.
 
-        An interrupt leaves the record accepted or not, nothing between: everything is made first, and then stored without
-        a call in between. Raises ConcurrentUseError where something that interrupts a call makes another.
+        Whatever comes out of this leaves the record accepted or not, nothing between: everything is made first, and then
+        stored without a call in between; a new batch is nobody's before it holds the record. Raises ConcurrentUseError where
+        something that interrupts a call makes another.
         """
         with self._lock:
             self._refuse()
@@ -124,20 +135,21 @@ class Accumulator:
                 queues = self._known.get(topic)
                 if queues is None:
                     return None
-                key, value, pairs, size = one_record(key, value, headers)
+                key, value, size = one_record(key, value, headers)
                 batch = self._batch_for(topic, queues, key, partition, size)
                 if batch is None:
                     return None
                 if timestamp is not None:
-                    check_timestamp(timestamp)
                     batch.stamp(timestamp)
                 elif self._wall() >= batch.tick:
                     batch.restamp(self._wall())
                 handle = self._delivery()
-                handle.batch, handle.index = batch, batch.count
                 if on_delivery is not None or batch.callbacks is not None:
                     batch.call_back(on_delivery)
-                batch.put((value,), None if key is None else (key,), None if pairs is None else (pairs,), size)
+                index = batch.put((value,), None if key is None else (key,), None if not headers else (headers,), size)
+                if batch.queue.open is not batch:
+                    self._open(batch)
+                handle.batch, handle.index = batch, index
                 return handle
             finally:
                 self._entered = False
@@ -158,10 +170,11 @@ class Accumulator:
                 if batch is None:
                     return None
                 end = columns.fitting(start, batch.room)
-                at = batch.count
                 if batch.callbacks is not None:
-                    batch.callbacks.pop(at, None)
-                batch.extend(columns, start, end, self._wall())
+                    batch.callbacks.pop(batch.count, None)
+                at = batch.extend(columns, start, end, self._wall())
+                if batch.queue.open is not batch:
+                    self._open(batch)
                 return Run(batch, at, start, end)
             finally:
                 self._entered = False
@@ -169,7 +182,12 @@ class Accumulator:
     def partitions_of(self, topic: str, keys: Sequence[bytes | None]) -> list[int | None]:
         """The partition of every key, None where the record may go anywhere. The topic must be known."""
         with self._lock:
-            return [self._known[topic].partition(key) for key in keys]
+            return [self._known[topic].partition(topic, key) for key in keys]
+
+    def check_partition(self, topic: str, partition: int) -> None:
+        """Raise ConfigurationError for a partition that a known topic does not have."""
+        with self._lock:
+            self._known[topic].check(topic, partition)
 
     def knows(self, topic: str) -> bool:
         """Whether the topic was added; raises why nothing is accepted any more."""
@@ -227,8 +245,25 @@ class Accumulator:
         with self._lock:
             self._flushes.add(flush)
             self._wake()
-            incomplete = list(self._incomplete)
-        return [batch for batch in incomplete if batch.count]
+            return list(self._incomplete)
+
+    def tell(self, batch: Batch, index: int) -> RecordMetadata:
+        """The outcome of a record that is done, for somebody who asks: a failure of it needs no word in the log any more."""
+        batch, index = batch.place(index)
+        if batch.failure is not None:
+            with self._lock:
+                self._losses.tell(batch.failure, index)
+        return batch.outcome(index)
+
+    def losses(self) -> str | None:
+        """The failed records that nobody has asked about, in a sentence; None if there are none."""
+        with self._lock:
+            return self._losses.summary()
+
+    def last_losses(self) -> str | None:
+        """Those of them that the log has not heard of: it does now."""
+        with self._lock:
+            return self._losses.last_line()
 
     def end_flush(self, flush: object) -> None:
         """Take back `start_flush`, whether that has come through or not."""
@@ -334,14 +369,14 @@ class Accumulator:
             raise ConcurrentUseError("send() within send(): a signal handler or finalizer that sends came at a bad moment")
 
     def _batch_for(self, topic: str, queues: TopicQueue, key: bytes | None, partition: int | None, size: int) -> Batch | None:
-        """The open batch for a record, with room for it; None if there is no room."""
+        """The open batch for a record, with room for it, or a new one to be opened with it; None if there is no room."""
         queue = queues.choose(topic, key, partition)
         if queue.open.room >= size:
             return queue.open
         return self._with_room(topic, queues, queue, size, key is None and partition is None)
 
     def _with_room(self, topic: str, queues: TopicQueue, queue: PartitionQueue, size: int, anywhere: bool) -> Batch | None:
-        """The open batch that has room for `size` more bytes, which may be a new one or one with a larger grant.
+        """The open batch with a larger grant, or a new one, so that it has room for `size` more bytes.
 
         It is of another partition if the record may go `anywhere` and the batch of `queue` was full.
         """
@@ -351,9 +386,9 @@ class Accumulator:
                 f"a record of {size} bytes for topic {topic!r}: max_request_size is {self._max_record} bytes",
             )
         batch = queue.open
-        while batch.count and batch.granted - batch.room + size > self._batch_size:
-            self._roll(queue)
-            queues.move_on(queue)
+        while batch is not CLOSED and batch.granted - batch.room + size > self._batch_size:
+            self._wake()  # before the stores, which an interrupt must not part from it; the sender needs the lock to see them
+            self._close(queue)
             if anywhere and queues.custom is None:
                 queue = queues.sticky
             batch = queue.open
@@ -364,38 +399,43 @@ class Accumulator:
         if need > self._free and self._incomplete:
             return None
         if batch is CLOSED:
-            return self._open(queue, need)
+            return self._new_batch(queue, need)
         self._free -= need
         batch.granted += need
         batch.room += need
         return batch
 
-    def _open(self, queue: PartitionQueue, granted: int) -> Batch:
-        now = self._now()
+    def _new_batch(self, queue: PartitionQueue, granted: int) -> Batch:
         self._numbers += 1
-        batch = Batch(queue, self._numbers, self._wall(), now + self._linger, now + self._patience, granted)
-        if batch.due < self._wake_at:
-            self._wake()  # before the stores, which an interrupt must not part from it; the sender needs the lock to see them
-        self._free -= granted
-        queue.open = batch
-        self._active[queue] = None
-        self._incomplete[batch] = None
-        return batch
+        due = self._now() + self._linger
+        return Batch(queue, self._numbers, self._wall(), due, due + self._patience * OPEN_FOR, granted)
 
-    def _roll(self, queue: PartitionQueue) -> None:
+    def _open(self, batch: Batch) -> None:
+        """Put a new batch, which holds a record already, where others find it."""
+        if batch.due < self._wake_at:
+            self._wake()  # before the stores, as in `_with_room`
+        self._free -= batch.granted
+        batch.queue.open = batch
+        self._active[batch.queue] = None
+        self._incomplete[batch] = None
+
+    def _close(self, queue: PartitionQueue) -> None:
+        """The open batch takes no more records: its time to be delivered begins."""
+        now = self._now()
         batch = queue.open
         queue.open = CLOSED
         self._free += batch.room
         batch.granted -= batch.room
         batch.room = 0
+        batch.expires = now + self._patience
         self._accepted += batch.count
         queue.ready.append(batch)
-        if self._wake_at > -NEVER:
-            self._wake()
+        self._known[queue.topic].move_on(queue)
 
     def _wake(self) -> None:
-        self.signal.set()
-        self._wake_at = -NEVER
+        if self._wake_at > -NEVER:
+            self.signal.set()
+            self._wake_at = -NEVER
 
     def _drain(self, now: float, room: dict[int, int], leader_of: Callable[[str, int], int | None]) -> Drained:
         taken: dict[int, list[Batch]] = {}
@@ -405,6 +445,8 @@ class Accumulator:
         hurry = bool(self._flushes) or self._closed is not None or bool(self._room_waiters)
         for queue in list(self._active):
             expired += self._take_expired(queue, now)
+            if queue.open.closes <= now:
+                self._close(queue)
             if not queue.ready and queue.open is CLOSED:
                 if not queue.in_flight:
                     del self._active[queue]
@@ -417,13 +459,13 @@ class Accumulator:
                 taken.setdefault(node, []).append(self._take(queue, node))
             else:
                 leaderless = leaderless or node is None
-                due = min(due, batch.expires, ready_at if ready_at > now else NEVER)
+                due = min(due, batch.expires, queue.open.closes, ready_at if ready_at > now else NEVER)
+        losses = self._losses.lines(now)
+        due = min(due, self._losses.due())
         self._wake_at = NEVER if taken else due
-        return Drained(taken, expired, leaderless, due, not any(batch.count for batch in self._incomplete))
+        return Drained(taken, expired, leaderless, due, not self._incomplete, losses)
 
     def _take_expired(self, queue: PartitionQueue, now: float) -> list[Batch]:
-        if queue.open.expires <= now and queue.open is not CLOSED:
-            self._roll(queue)
         expired = []
         while queue.ready and queue.ready[0].expires <= now:
             expired.append(queue.ready.popleft())
@@ -433,8 +475,7 @@ class Accumulator:
     def _take(self, queue: PartitionQueue, node: int) -> Batch:
         queue.retry_at = 0.0
         if not queue.ready:
-            self._roll(queue)
-            self._known[queue.topic].move_on(queue)
+            self._close(queue)
         # To the end: where requests are full, the other partitions come first next time.
         del self._active[queue]
         self._active[queue] = None
@@ -458,6 +499,7 @@ class Accumulator:
             self._acknowledged += batch.count
         else:
             self._failed += batch.count
+            self._losses.add(batch, error, self._now())
         self._free += batch.granted
         self.freed += 1
         self._incomplete.pop(batch, None)
@@ -479,7 +521,7 @@ class Accumulator:
         signals = []
         for queue in list(self._active):
             if queue.open is not CLOSED:
-                self._roll(queue)
+                self._close(queue)
             while queue.ready:
                 signals += self._finish(queue.ready.popleft(), error, None, -1)
         self._active.clear()

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 from kafkawire.core.columns import Columns
 from kafkawire.errors import KafkaError, UnsupportedVersionError
 from kafkawire.message import Header, RecordMetadata
-from kafkawire.net.base import Signal
+from kafkawire.net.base import NEVER, Signal
 from kafkawire.protocol.compression import Codec
 from kafkawire.protocol.records import encode_columns, encode_message_set, seal_batch
 from kafkawire.protocol.wire import Buffer
 
 if TYPE_CHECKING:
+    from kafkawire.core.losses import Failure
     from kafkawire.core.queues import PartitionQueue
 
 __all__ = ["NO_SEQUENCE", "Batch", "DeliveryCallback"]
@@ -36,12 +37,12 @@ class Batch:
     """
 
     __slots__ = (
-        "attempts", "base_offset", "base_timestamp", "callbacks", "children", "count", "done", "due", "error", "expires",
-        "granted", "headers", "keyed", "keys", "log_append_time", "order", "parent", "producer", "queue", "room", "sequence",
-        "stamps", "tick", "values", "waiters", "wire", "wire_magic",
+        "attempts", "base_offset", "base_timestamp", "callbacks", "children", "closes", "count", "done", "due", "error",
+        "expires", "failure", "granted", "headers", "keyed", "keys", "log_append_time", "order", "parent", "producer", "queue",
+        "room", "sequence", "stamps", "tick", "values", "waiters", "wire", "wire_magic",
     )  # fmt: skip
 
-    def __init__(self, queue: PartitionQueue, number: int, wall: float, due: float, expires: float, granted: int) -> None:
+    def __init__(self, queue: PartitionQueue, number: int, wall: float, due: float, closes: float, granted: int) -> None:
         self.values: list[bytes | None] = []
         self.keys: list[bytes | None] | None = None
         self.headers: list[tuple[Header, ...] | None] | None = None
@@ -59,7 +60,10 @@ class Batch:
         self.order = (number, 0)
         """Its place among the batches of the partition; the second is for what it was split into."""
         self.due = due
-        self.expires = expires
+        self.closes = closes
+        """When it takes no more records, if it has not left before."""
+        self.expires = NEVER
+        """When it is given up; known once it takes no more records."""
         self.granted = granted
         self.attempts = 0
         self.sequence = NO_SEQUENCE
@@ -69,6 +73,8 @@ class Batch:
         self.base_offset: int | None = None
         self.log_append_time = -1
         self.error: KafkaError | None = None
+        self.failure: Failure | None = None
+        """With an error: what of it nobody has asked about."""
         self.done = False
         self.parent: Batch | None = None
         self.children: list[tuple[int, Batch]] | None = None
@@ -99,8 +105,8 @@ class Batch:
             self.callbacks = {}
         self.callbacks[self.count] = callback
 
-    def extend(self, columns: Columns, start: int, end: int, wall: float) -> None:
-        """Add the rows from `start` to `end` of some columns."""
+    def extend(self, columns: Columns, start: int, end: int, wall: float) -> int:
+        """Add the rows from `start` to `end` of some columns; returns the index of the first."""
         if columns.timestamps is None:
             self.restamp(wall)
         else:
@@ -108,7 +114,7 @@ class Batch:
             self.tick = 0.0
         keys = None if columns.keys is None else columns.keys[start:end]
         headers = None if columns.headers is None else columns.headers[start:end]
-        self.put(columns.values[start:end], keys, headers, columns.span(start, end))
+        return self.put(columns.values[start:end], keys, headers, columns.span(start, end))
 
     def put(
         self,
@@ -116,8 +122,11 @@ class Batch:
         keys: Sequence[bytes | None] | None,
         headers: Sequence[tuple[Header, ...] | None] | None,
         size: int,
-    ) -> None:
-        """Add records of `size` bytes. An interrupt comes before all of it or after: see `Accumulator.append`."""
+    ) -> int:
+        """Add records of `size` bytes; returns the index of the first.
+
+        An interrupt comes before all of it or after, see `Accumulator.append`; what interrupts may have added records itself.
+        """
         count = len(values)
         if keys is None and self.keys is not None:
             keys = [None] * count
@@ -129,6 +138,7 @@ class Batch:
             self.headers = [None] * self.count
         own_keys, own_headers, own_values = self.keys, self.headers, self.values
         self.keyed = own_keys is not None if own_headers is None and self.callbacks is None else None
+        first = self.count
         self.room -= size
         self.count += count
         if own_keys is not None and keys is not None:
@@ -136,6 +146,7 @@ class Batch:
         if own_headers is not None and headers is not None:
             own_headers += headers
         own_values += values
+        return first
 
     def seal(self, magic: int, codec: Codec, level: int | None) -> None:
         """Make the bytes that are sent, once: retries send the same (trap 61). Older brokers get older formats.
@@ -165,30 +176,39 @@ class Batch:
         middle = self.count // 2
         halves = []
         for start, end in ((0, middle), (middle, self.count)):
-            half = Batch(self.queue, self.order[0], 0.0, self.due, self.expires, 0)
+            half = Batch(self.queue, self.order[0], 0.0, self.due, self.closes, 0)
+            half.expires = self.expires
             half.order = (self.order[0], self.order[1] + start)
             half.base_timestamp = self.base_timestamp
             half.values = self.values[start:end]
             half.keys = self.keys and self.keys[start:end]
             half.headers = self.headers and self.headers[start:end]
             half.count = end - start
+            if self.callbacks is not None:
+                half.callbacks = {index - start: call for index, call in self.callbacks.items() if start <= index < end}
             half.stamps = [(max(index - start, 0), timestamp) for index, timestamp in self.stamps if index < end]
             if self.sequence != NO_SEQUENCE:
                 half.producer = self.producer
                 half.sequence = (self.sequence + start) & 0x7FFFFFFF
             halves.append(half)
+        self.callbacks = None
         return halves
 
     def release(self) -> None:
         """Let go of the records: the batch is done."""
         self.values, self.keys, self.headers, self.wire = [], None, None, None
 
+    def place(self, index: int) -> tuple[Batch, int]:
+        """The batch that record `index` is in after splits, and its index there."""
+        batch = self
+        while batch.children is not None:
+            at = bisect_right(batch.children, index, key=lambda child: child[0]) - 1
+            start, batch = batch.children[at]
+            index -= start
+        return batch, index
+
     def outcome(self, index: int) -> RecordMetadata:
-        """Where record `index` was written; raises why it was not. Only once `done`."""
-        if self.children is not None:
-            at = bisect_right(self.children, index, key=lambda child: child[0]) - 1
-            start, child = self.children[at]
-            return child.outcome(index - start)
+        """Where record `index` was written; raises why it was not. Only once `done`, and not of a batch that was split."""
         if self.error is not None:
             raise self.error
         offset = None if self.base_offset is None else self.base_offset + index

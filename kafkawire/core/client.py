@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 from kafkawire.config import ConnectionOptions, parse_servers, tls_options
+from kafkawire.core.arguments import check_node, check_topic
 from kafkawire.core.backoff import Backoff
 from kafkawire.core.broker import Address, BrokerLink, Dialer
 from kafkawire.core.flight import Flight
@@ -15,7 +16,6 @@ from kafkawire.errors import (
     BootstrapError,
     BrokerError,
     ClosedError,
-    ConfigurationError,
     ErrorCode,
     KafkaError,
     NetworkError,
@@ -230,6 +230,10 @@ class Client:
 
     async def request(self, message: Request, broker: int | None, deadline: float) -> Any:
         """The same to a broker by its node id, or to any, once the brokers are known."""
+        if not isinstance(message, Request):
+            raise TypeError(f"message is a Request of kafkawire.protocol, not {message!r}")
+        if broker is not None:
+            check_node(broker)
         if not self.snapshot.brokers or (broker is not None and broker not in self.snapshot.brokers):
             await self.refresh(deadline)
         return await self.call(self.any_broker() if broker is None else broker, message, deadline)
@@ -257,8 +261,7 @@ class Client:
 
     def want(self, topic: str, *, create: bool) -> None:
         """Keep the metadata of a topic; with `create` the broker may create it when asked."""
-        if not topic:
-            raise ConfigurationError("a topic name cannot be empty")
+        check_topic(topic)
         self._wanted[topic] = create or self._wanted.get(topic, False)
 
     def suspect_metadata(self) -> None:

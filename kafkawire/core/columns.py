@@ -8,17 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from numbers import Integral
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
+from kafkawire.core.arguments import check_timestamp
 from kafkawire.errors import ConfigurationError
 from kafkawire.message import Header
 
-__all__ = ["RECORD_BYTES", "Columns", "arrow_columns", "check_timestamp", "checked_headers", "not_bytes", "one_record"]
+__all__ = ["RECORD_BYTES", "Columns", "arrow_columns", "as_list", "check_bytes", "checked_headers", "one_record"]
+
+T = TypeVar("T")
 
 RECORD_BYTES = 24
 """What a record takes in a batch beside its key, value and headers; a little more only where timestamps are hours apart."""
-LAST_TIMESTAMP = (1 << 62) - 1
-"""Half of what an int64 holds, so that differences fit too."""
 ARROW_COLUMNS = {"value", "key", "partition", "timestamp", "headers"}
 
 
@@ -32,11 +33,15 @@ class Columns:
 
     def __init__(
         self,
-        values: Sequence[bytes | None],
-        keys: Sequence[bytes | None] | None = None,
-        timestamps: Sequence[int] | None = None,
-        headers: Sequence[Iterable[Header] | None] | None = None,
+        values: Iterable[bytes | None],
+        keys: Iterable[bytes | None] | None = None,
+        timestamps: Iterable[int] | None = None,
+        headers: Iterable[Iterable[Header] | None] | None = None,
     ) -> None:
+        values = as_list("values", values)
+        keys = None if keys is None else as_list("keys", keys)
+        timestamps = None if timestamps is None else as_list("timestamps", timestamps)
+        headers = None if headers is None else as_list("headers", headers)
         for name, column in (("keys", keys), ("timestamps", timestamps), ("headers", headers)):
             if column is not None and len(column) != len(values):
                 raise ConfigurationError(f"{name} has {len(column)} rows, values has {len(values)}: they must be as many")
@@ -44,9 +49,11 @@ class Columns:
         self.keys = keys
         self.timestamps = timestamps
         self.headers = None if headers is None else [checked_headers(row) if row else None for row in headers]
-        if timestamps is not None and not all(issubclass(kind, Integral) for kind in set(map(type, timestamps))):
+        if timestamps is not None and not all(
+            issubclass(kind, Integral) and not issubclass(kind, bool) for kind in set(map(type, timestamps))
+        ):
             raise ConfigurationError("timestamps must be whole milliseconds, without None")
-        if timestamps is not None and len(timestamps):
+        if timestamps:
             check_timestamp(min(timestamps))
             check_timestamp(max(timestamps))
         sizes = _sizes("values", values)
@@ -80,6 +87,16 @@ class Columns:
             None if self.timestamps is None else [self.timestamps[i] for i in pick()],
             None if self.headers is None else [self.headers[i] for i in pick()],
         )
+
+
+def as_list(name: str, column: Iterable[T]) -> list[T] | tuple[T, ...]:
+    """What can be cut and gone through again. Raises TypeError for what has no rows."""
+    if isinstance(column, list | tuple):
+        return column
+    try:
+        return list(column)
+    except TypeError:
+        raise TypeError(f"{name} is a list with an item for each record, not {type(column).__name__}") from None
 
 
 def _sizes(name: str, column: Sequence[bytes | None]) -> list[int]:
@@ -117,23 +134,20 @@ def not_bytes(name: str, given: object) -> TypeError:
     return TypeError(f"{name} must be bytes or None, not {type(given).__name__}: encode it, or give {name}_serializer")
 
 
-def one_record(
-    key: bytes | None, value: bytes | None, headers: Iterable[Header] | None
-) -> tuple[bytes | None, bytes | None, tuple[Header, ...] | None, int]:
-    """A record as it is kept, and the most bytes that it takes. What may change under our hands is copied."""
+def check_bytes(key: object, value: object) -> None:
+    """Raise TypeError for a key or value that nobody has encoded."""
     for name, part in (("key", key), ("value", value)):
         if part is not None and not isinstance(part, bytes | bytearray | memoryview):
             raise not_bytes(name, part)
+
+
+def one_record(
+    key: bytes | None, value: bytes | None, headers: tuple[Header, ...] | None
+) -> tuple[bytes | None, bytes | None, int]:
+    """Key and value as they are kept, and the most bytes that the record takes. What may change under our hands is copied."""
     key = None if key is None else bytes(key)
     value = None if value is None else bytes(value)
-    pairs = checked_headers(headers) if headers else None
-    return key, value, pairs, RECORD_BYTES + len(key or b"") + len(value or b"") + header_bytes(pairs)
-
-
-def check_timestamp(timestamp: Any) -> None:
-    """Raise ConfigurationError for what is no time that a record can have."""
-    if not isinstance(timestamp, Integral) or not 0 <= int(timestamp) <= LAST_TIMESTAMP:
-        raise ConfigurationError(f"timestamp {timestamp}: it is in milliseconds since 1970, 0 to {LAST_TIMESTAMP}")
+    return key, value, RECORD_BYTES + len(key or b"") + len(value or b"") + header_bytes(headers)
 
 
 def arrow_columns(table: Any) -> Iterator[tuple[int | None, Sequence[int], Columns]]:

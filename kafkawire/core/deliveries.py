@@ -1,4 +1,4 @@
-"""The outcome of the rows of one call that went into several batches."""
+"""The outcome of records for those who ask: of one record, and of the rows of one call that went into several batches."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from kafkawire.core.batch import Batch
 from kafkawire.errors import DeliveryError, KafkaError
 from kafkawire.message import RecordMetadata
 
-__all__ = ["Runs", "raise_failures", "written_by"]
+__all__ = ["Runs", "raise_failures", "tell", "written_by"]
 
 Runs = list[tuple[Batch, int, Sequence[int]]]
 """(batch, index of the first record in it, the rows of the call that the records from there on were)."""
+
+
+def tell(batch: Batch, index: int) -> RecordMetadata:
+    """Where a record that is done was written; raises why it was not."""
+    return batch.queue.accumulator.tell(batch, index)
 
 
 def failures_of(runs: Runs) -> dict[int, KafkaError]:
@@ -22,7 +27,7 @@ def failures_of(runs: Runs) -> dict[int, KafkaError]:
             continue
         for index, row in enumerate(rows, at):
             try:
-                batch.outcome(index)
+                tell(batch, index)
             except KafkaError as error:
                 failed[row] = error
     return failed
@@ -37,5 +42,5 @@ def raise_failures(runs: Runs) -> None:
 
 def written_by(runs: Runs) -> list[RecordMetadata]:
     """Where every row was written, in the order of the call."""
-    found = {row: batch.outcome(index) for batch, at, rows in runs for index, row in enumerate(rows, at)}
+    found = {row: tell(batch, index) for batch, at, rows in runs for index, row in enumerate(rows, at)}
     return [found[row] for row in range(len(found))]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from kafkawire.config import ConnectionOptions, ConsumerOptions, ProducerOptions, from_properties, resolve, resolve_shared
 from kafkawire.core.accumulator import Counts
 from kafkawire.core.append import no_short_append
+from kafkawire.core.arguments import seconds
 from kafkawire.core.batch import Batch
 from kafkawire.core.client import Client
 from kafkawire.core.consumer import ConsumerCore
@@ -135,7 +136,7 @@ class ConnectionFace:
 
     def deadline(self, timeout: float | None) -> float:
         """The time, on the connection's clock, `timeout` seconds from now; default_api_timeout_ms if None."""
-        return self.client.net.now() + (self.options["default_api_timeout_ms"] / 1000 if timeout is None else timeout)
+        return self.client.net.now() + (self.options["default_api_timeout_ms"] / 1000 if timeout is None else seconds(timeout))
 
 
 class DeliveryFace:
@@ -296,6 +297,9 @@ def one_time(timestamp: int | None, timestamp_ms: int | None) -> int | None:
     return timestamp if timestamp_ms is None else timestamp_ms
 
 
-def shared(kind: type[Any], given: Mapping[str, Any], connection: ConnectionFace | None) -> Any:
-    """The options of something that may use a connection made before."""
+def shared(kind: type[Any], given: Mapping[str, Any], connection: Any, expected: type[ConnectionFace]) -> Any:
+    """The options of something that may use a connection made before. Raises TypeError if that is not the `expected` one."""
+    if not isinstance(connection, expected | None):
+        name = f"{expected.__module__.removesuffix('.connection')}.{expected.__name__}"
+        raise TypeError(f"connection is a {name}, not {type(connection).__name__}: {connection!r}")
     return resolve_shared(kind, given, None if connection is None else connection.options)

@@ -11,9 +11,10 @@ from typing import Any
 
 from kafkawire.config import ProducerOptions
 from kafkawire.core.accumulator import Accumulator, Counts
+from kafkawire.core.arguments import check_callable, check_partition, check_timestamp, check_topic
 from kafkawire.core.batch import Batch, DeliveryCallback
 from kafkawire.core.client import Client
-from kafkawire.core.columns import Columns, arrow_columns, checked_headers
+from kafkawire.core.columns import Columns, arrow_columns, as_list, check_bytes, checked_headers
 from kafkawire.core.deliveries import Runs
 from kafkawire.core.flight import Ending
 from kafkawire.core.idempotence import Idempotence
@@ -78,7 +79,7 @@ class ProducerCore:
         key: bytes | None,
         partition: int | None,
         timestamp: int | None,
-        headers: Iterable[Header] | None,
+        headers: tuple[Header, ...] | None,
         on_delivery: DeliveryCallback | None,
     ) -> Any:
         """Wait for what `append` lacked, for at most max_block_ms, and append.
@@ -95,13 +96,32 @@ class ProducerCore:
             await self._room(topic, freed, deadline)
 
     def prepare(
-        self, key: Any, value: Any, headers: Iterable[Header] | None, on_delivery: DeliveryCallback | None
+        self,
+        topic: str,
+        value: Any,
+        key: Any,
+        partition: int | None,
+        timestamp: int | None,
+        headers: Iterable[Header] | None,
+        on_delivery: DeliveryCallback | None,
     ) -> tuple[bytes | None, bytes | None, tuple[Header, ...] | None]:
-        """Key, value and headers as `append` takes them. Raises ConfigurationError, and what a serializer raises."""
+        """Value, key and headers as `append` takes them, once all arguments are found to be right.
+
+        Raises TypeError, ConfigurationError, and what a serializer raises.
+        """
+        check_topic(topic)
+        if partition is not None:
+            check_partition(partition)
+        if timestamp is not None:
+            check_timestamp(timestamp)
+        checked = None if headers is None else checked_headers(headers)
+        if on_delivery is not None:
+            check_callable("on_delivery", on_delivery)
+        key, value = self.serialize(key, value)
+        check_bytes(key, value)
         if on_delivery is not None:
             self.start_callbacks()
-        key, value = self.serialize(key, value)
-        return key, value, None if headers is None else checked_headers(headers)
+        return value, key, checked
 
     def serialize(self, key: Any, value: Any) -> tuple[bytes | None, bytes | None]:
         """Key and value as bytes; what a serializer raises comes out as it is."""
@@ -110,13 +130,15 @@ class ProducerCore:
 
     def columns(
         self,
-        values: Sequence[Any],
-        keys: Sequence[Any] | None,
-        timestamps: Sequence[int] | None,
-        headers: Sequence[Iterable[Header] | None] | None,
+        values: Iterable[Any],
+        keys: Iterable[Any] | None,
+        timestamps: Iterable[int] | None,
+        headers: Iterable[Iterable[Header] | None] | None,
     ) -> Columns:
-        """Checked columns of bytes. Raises ConfigurationError, and what a serializer raises."""
+        """Checked columns of bytes. Raises TypeError, ConfigurationError, and what a serializer raises."""
         if not self.plain:
+            values = as_list("values", values)
+            keys = None if keys is None else as_list("keys", keys)
             Columns([None] * len(values), None if keys is None else [None] * len(keys))
             pairs = [self.serialize(key, value) for key, value in zip(keys or [None] * len(values), values, strict=True)]
             keys, values = [key for key, _ in pairs], [value for _, value in pairs]
@@ -124,21 +146,24 @@ class ProducerCore:
 
     async def send_arrow(self, topic: str, table: Any) -> Runs:
         """Send the rows of an Arrow table; see `send_columns`."""
+        parts = list(arrow_columns(table))
+        await self._check(topic, [(columns, partition) for partition, _, columns in parts])
         runs: Runs = []
-        for partition, rows, columns in arrow_columns(table):
-            for batch, at, numbers in await self.send_columns(topic, columns, partition):
+        for partition, rows, columns in parts:
+            for batch, at, numbers in await self._send_columns(topic, columns, partition):
                 runs.append((batch, at, [rows[number] for number in numbers]))
         return runs
 
     async def send_columns(self, topic: str, columns: Columns, partition: int | None) -> Runs:
         """Send all rows; returns (batch, index of the first record, row numbers) for every run of them.
 
-        A row that is too large is found before anything is accepted. Each wait for room lasts at most max_block_ms; if it
-        ends in an error, the rows before are sent all the same.
+        A row that is too large and a partition that is not there are found before anything is accepted. Each wait for room
+        lasts at most max_block_ms; if it ends in an error, the rows before are sent all the same.
         """
-        deadline = self._net.now() + self._options["max_block_ms"] / 1000
-        await self._know(topic, deadline)
-        self._check_sizes(topic, columns)
+        await self._check(topic, [(columns, partition)])
+        return await self._send_columns(topic, columns, partition)
+
+    async def _send_columns(self, topic: str, columns: Columns, partition: int | None) -> Runs:
         runs: Runs = []
         for target, rows in self._by_partition(topic, columns, partition):
             part = columns if len(rows) == len(columns) else columns.take(rows)
@@ -161,6 +186,18 @@ class ProducerCore:
         for row, target in enumerate(self.accumulator.partitions_of(topic, keys)):
             rows[target].append(row)
         return list(rows.items())
+
+    async def _check(self, topic: str, parts: list[tuple[Columns, int | None]]) -> None:
+        """Raise for what cannot be accepted, which partly needs the topic's metadata."""
+        check_topic(topic)
+        for _, partition in parts:
+            if partition is not None:
+                check_partition(partition)
+        await self._know(topic, self._net.now() + self._options["max_block_ms"] / 1000)
+        for columns, partition in parts:
+            self._check_sizes(topic, columns)
+            if partition is not None:
+                self.accumulator.check_partition(topic, partition)
 
     def _check_sizes(self, topic: str, columns: Columns) -> None:
         most = self._options["max_request_size"]

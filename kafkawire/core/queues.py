@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, cast
 
+from kafkawire.core.arguments import check_partition
 from kafkawire.core.batch import NO_SEQUENCE, Batch
-from kafkawire.core.columns import not_bytes
 from kafkawire.errors import ConfigurationError
 from kafkawire.net.base import NEVER
 
@@ -62,8 +62,6 @@ class PartitionQueue:
             if self.recovering or alone or passing or self.node != node:
                 return NEVER
         self.recovering = False
-        if not self.ready and not self.open.count:
-            return NEVER  # an interrupt came between opening it and the first record
         if self.retry_at > 0.0:
             return self.retry_at
         return 0.0 if self.ready or hurry else self.open.due
@@ -112,22 +110,28 @@ class TopicQueue:
     def choose(self, topic: str, key: bytes | None, partition: int | None) -> PartitionQueue:
         """The queue of a record. Raises ConfigurationError for a partition that the topic does not have."""
         if partition is None:
-            partition = self.partition(key)
+            partition = self.partition(topic, key)
             if partition is None:
                 return self.sticky
-        if not 0 <= partition < self.count:
-            raise ConfigurationError(f"partition {partition}: topic {topic!r} has partitions 0 to {self.count - 1}")
+        self.check(topic, partition)
         return self.queues[partition]
 
-    def partition(self, key: Any) -> int | None:
-        """The partition of a key; None where the record may go anywhere."""
+    def check(self, topic: str, partition: int) -> None:
+        """Raise ConfigurationError for a partition that the topic does not have."""
+        if not 0 <= partition < self.count:
+            raise ConfigurationError(f"partition {partition}: topic {topic!r} has partitions 0 to {self.count - 1}")
+
+    def partition(self, topic: str, key: Any) -> int | None:
+        """The partition of a key; None where the record may go anywhere. Raises what a user's own partitioner raises."""
         if self.custom is not None:
-            return self.custom(key, self.count)
+            chosen = self.custom(key, self.count)
+            if chosen is not None:
+                check_partition(chosen)
+                self.check(topic, chosen)
+            return chosen
         if self.count > 1 and (key is None or self.hash is None):
             return None  # with one partition, records with and without a key keep their order
         if not isinstance(key, bytes | None):
-            if not isinstance(key, bytearray | memoryview):
-                raise not_bytes("key", key)
             key = bytes(key)
         queue = self.routes.get(key)
         if queue is None:
@@ -161,6 +165,6 @@ class TopicQueue:
         self._stick(self.sticky)
 
 
-CLOSED = Batch(cast(PartitionQueue, None), -1, 0.0, 0.0, 0.0, -(1 << 62))
+CLOSED = Batch(cast(PartitionQueue, None), -1, 0.0, NEVER, NEVER, -(1 << 62))
 """What stands in the place of an open batch where there is none: no record fits."""
 CLOSED.tick = float("inf")

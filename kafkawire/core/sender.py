@@ -108,6 +108,8 @@ class Sender:
             drained = accumulator.drain(now, dict.fromkeys(links, self._max_request), self._snapshot.leader)
             for batch in drained.expired:
                 self._expire(batch)
+            for line in drained.losses:
+                log.warning("%s", line)
             if drained.leaderless:
                 self._client.suspect_metadata()
             for node_id, batches in drained.taken.items():

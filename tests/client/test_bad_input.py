@@ -11,8 +11,16 @@ from struct import pack_into
 import pytest
 
 import kafkawire
-from kafkawire.errors import BootstrapError, ConfigurationError, CorruptRecordsError, NotKafkaError, UnknownTopicError
+from kafkawire.errors import (
+    BootstrapError,
+    ConfigurationError,
+    CorruptRecordsError,
+    MessageTooLargeError,
+    NotKafkaError,
+    UnknownTopicError,
+)
 from kafkawire.protocol.crc32c import crc32c
+from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.records import encode_record, seal_batch
 from mockbroker import MockCluster
 from mockbroker.log import Batch
@@ -211,13 +219,142 @@ def test_partitions_that_are_not_there(face, kafka, partition):
         assert p.counts().accepted == 0
 
 
-@pytest.mark.parametrize("timestamp", ["noon", 1.5, 2**70])
+@pytest.mark.parametrize("timestamp", ["noon", 1.5, 1_700_000_000.5, 2**70, -1, True, b"5"])
 def test_times_are_milliseconds(face, kafka, timestamp):
     with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
-        with pytest.raises((ConfigurationError, TypeError, ValueError, OverflowError)):
-            p.send("one", b"v", timestamp=timestamp)
+        for topic in ("one", "many"):
+            with pytest.raises(ConfigurationError, match=r"timestamp .*milliseconds since 1970"):
+                p.send(topic, b"v", timestamp=timestamp)
+        with pytest.raises(ConfigurationError, match="milliseconds"):
+            p.send_many("one", [b"v"], timestamps=[timestamp])
         assert p.counts().accepted == 0
         assert p.send("one", b"v").result(timeout=SOON).offset == 0
+
+
+REFUSED = [
+    ({"timestamp": 1_700_000_000.5}, ConfigurationError),
+    ({"headers": [("h", "text")]}, ConfigurationError),
+    ({"value": "text"}, TypeError),
+    ({"key": 5}, TypeError),
+    ({"on_delivery": "call me"}, TypeError),
+    ({"partition": "0"}, TypeError),
+    ({"partition": 0.0}, TypeError),
+    ({"partition": True}, TypeError),
+    ({"partition": 7}, ConfigurationError),
+    ({"value": bytes(2_000_000)}, MessageTooLargeError),
+]
+
+
+@pytest.mark.parametrize(("wrong", "error"), REFUSED, ids=lambda part: str(part)[:40])
+def test_a_refused_record_leaves_nothing_that_holds_up_the_next(face, kafka, wrong, error):
+    """An open batch without a record would not leave before the next record came, and would keep that one as well."""
+    with face.Producer(bootstrap_servers=kafka.bootstrap, linger_ms=0, delivery_timeout_ms=60_000) as p:
+        p.send("one", b"first").result(timeout=SOON)
+        with pytest.raises(error):
+            p.send("one", **{"value": b"v", **wrong})
+        assert p.counts() == (1, 1, 0, 0)
+        assert p.send("one", b"good").result(timeout=SOON / 2).offset == 1
+
+
+@pytest.mark.parametrize("topic", [b"one", 5, None, ["one"], ("one",), {"one": 1}], ids=str)
+def test_a_topic_is_text(face, kafka, topic):
+    """And what is none never gets into a metadata request, or no such request would succeed any more."""
+    with face.Connection(kafka.bootstrap) as connection, face.Producer(connection=connection) as p:
+        for call in (
+            lambda: p.send(topic, b"v"),
+            lambda: p.send(topic, b"v", b"key", 0, 5),
+            lambda: p.send_many(topic, [b"v"]),
+            lambda: connection.partitions(topic),
+        ):
+            with pytest.raises(TypeError, match="a topic is a str, not"):
+                call()
+        assert p.send("one", b"v").result(timeout=SOON).offset == 0
+        assert len(connection.partitions("many", timeout=SOON)) == 4
+
+
+@pytest.mark.parametrize("topic", ["", "\ud800", "x" * 40_000], ids=["empty", "surrogate", "long"])
+def test_names_that_no_topic_can_have(face, kafka, topic):
+    with face.Connection(kafka.bootstrap) as connection, face.Producer(connection=connection) as p:
+        for call in (
+            lambda: p.send(topic, b"v"),
+            lambda: p.send_many(topic, [b"v"]),
+            lambda: connection.partitions(topic),
+        ):
+            with pytest.raises(ConfigurationError, match="topic"):
+                call()
+        assert p.send("one", b"v").result(timeout=SOON).offset == 0
+        assert connection.topics(timeout=SOON) == ["many", "one"]
+
+
+def test_partitions_of_an_unknown_topic_are_checked_before_it_is_created(face, kafka):
+    with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
+        for partition in ("0", 1.5, True):
+            for call in (
+                lambda partition=partition: p.send("new", b"v", partition=partition),
+                lambda partition=partition: p.send_many("new", [b"v"], partition=partition),
+            ):
+                with pytest.raises(TypeError, match="partition is an int"):
+                    call()
+    assert kafka.journal.requests() == []
+
+
+@pytest.mark.parametrize("timeout", ["1", float("nan"), b"1", True, [1]], ids=str)
+def test_timeouts_are_seconds(face, kafka, timeout):
+    with face.Connection(kafka.bootstrap) as connection, face.Producer(connection=connection, linger_ms=60_000) as p:
+        p.send("one", b"v")
+        for call in (
+            lambda: p.flush(timeout=timeout),
+            lambda: p.close(timeout=timeout),
+            lambda: connection.topics(timeout=timeout),
+            lambda: connection.partitions("one", timeout=timeout),
+            lambda: connection.refresh(timeout=timeout),
+            lambda: connection.request(MetadataRequest(), timeout=timeout),
+        ):
+            with pytest.raises((TypeError, ConfigurationError), match="timeout is a number of seconds"):
+                call()
+        assert not p.send("one", b"v").done()  # it was not closed
+
+
+def test_requests_of_ones_own_are_checked(face, kafka):
+    with face.Connection(kafka.bootstrap) as connection:
+        for message in ("Metadata", 3, None, MetadataRequest):
+            with pytest.raises(TypeError, match="message is a Request"):
+                connection.request(message)
+        for broker in ("1", 1.0, True):
+            with pytest.raises(TypeError, match="a broker is given as its node id"):
+                connection.request(MetadataRequest(), broker=broker)
+    assert kafka.journal.requests() == []
+
+
+@pytest.mark.parametrize("connection", ["localhost:9092", 5, ["localhost:9092"]], ids=str)
+def test_what_is_no_connection(face, connection):
+    for make in (lambda: face.Producer(connection=connection), lambda: face.Consumer("t", connection=connection)):
+        with pytest.raises(TypeError, match=r"connection is a kafkawire\..*Connection, not (str|int|list)"):
+            make()
+
+
+def test_columns_of_any_kind(face, kafka):
+    """Whatever has items is a column; what has none is refused before anything is accepted."""
+    with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
+        p.send_many("one", (b"%d" % i for i in range(3)), keys=dict.fromkeys([b"a", b"b", b"c"]), timestamps=range(3))
+        for wrong in (5, None):
+            with pytest.raises(TypeError, match="values is a list with an item for each record"):
+                p.send_many("one", wrong)
+        with pytest.raises(ConfigurationError, match="values must be bytes or None, not str"):
+            p.send_many("one", "text")
+        p.flush(timeout=SOON)
+        assert p.counts() == (3, 3, 0, 0)
+    assert [(m.key, m.value, m.timestamp) for m in kafka.messages("one")] == [(b"a", b"0", 0), (b"b", b"1", 1), (b"c", b"2", 2)]
+
+
+@pytest.mark.parametrize("chosen", ["0", 1.0, -1, 4, True], ids=str)
+def test_a_partitioner_that_chooses_what_is_not_there(face, kafka, chosen):
+    with face.Producer(bootstrap_servers=kafka.bootstrap, partitioner=lambda key, _: chosen if key == b"bad" else 0) as p:
+        for call in (lambda: p.send("many", b"v", b"bad"), lambda: p.send_many("many", [b"v", b"v"], [b"good", b"bad"])):
+            with pytest.raises((TypeError, ConfigurationError), match="partition"):
+                call()
+        assert p.counts().accepted == 0
+        assert p.send("many", b"v", b"good").result(timeout=SOON).offset == 0
 
 
 def test_unknown_topics(face):
