@@ -139,9 +139,10 @@ class DeserializationError(KafkaError):
 
 
 class DeliveryError(KafkaError):
-    """Some records of a `send_many` were not written; the others were.
+    """Some records were not written; the others were.
 
-    `failed` has the error of each, by its index in the call.
+    From the handle of `send_many` and its like, `failed` has the error of each, by its index in the call. Leaving the `with`
+    statement of a producer raises it for records whose handle nobody has asked; `failed` is empty then.
     """
 
     def __init__(self, message: str, failed: dict[int, KafkaError]) -> None:

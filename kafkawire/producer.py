@@ -19,6 +19,8 @@ from kafkawire.message import Header, RecordMetadata, SentK, SentV
 from kafkawire.net.blocking import run
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     import pyarrow as pa
 
 __all__ = ["BatchDelivery", "Delivery", "Producer"]
@@ -72,6 +74,12 @@ class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
 
     Options are those of `ProducerOptions`; with `connection`, those of the connection are the connection's. Close it, or use
     it in a `with` statement: leaving it flushes, but for Ctrl-C, which fails what is queued.
+
+    A record fails when a broker refuses it for good, or delivery_timeout_ms after its `send()`, never earlier and at most
+    linger_ms and a twentieth of the timeout later. Its handle and its `on_delivery` say so. Failures that nobody asks about
+    are logged to `kafkawire.producer`, with their number, a WARNING for each topic and error and at most every 30 s. Leaving
+    the `with` statement raises DeliveryError for them, unless another exception is on its way or the producer was closed
+    within; closing logs a last WARNING for those that the log has not heard of.
 
     Raises ConfigurationError for options that are unknown, contradictory or out of range.
     """
@@ -158,6 +166,12 @@ class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
     def abandon(self) -> None:
         """Close at once: what is queued fails with ClosedError."""
         self.close(timeout=0.0)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        closes = not self._core.closing
+        super().__exit__(kind, error, trace)
+        if kind is None and closes:
+            self._core.raise_losses()
 
 
 def _wait(batch: Batch, timeout: float | None) -> None:

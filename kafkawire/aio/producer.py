@@ -17,6 +17,8 @@ from kafkawire.message import Header, RecordMetadata, SentK, SentV
 from kafkawire.net.base import NEVER
 
 if TYPE_CHECKING:
+    from types import TracebackType
+
     import pyarrow as pa
 
 __all__ = ["BatchDelivery", "Delivery", "Producer"]
@@ -125,3 +127,11 @@ class Producer(ProducerFace, AsyncClosing, Generic[SentK, SentV]):
     async def abandon(self) -> None:
         """Close at once: what is queued fails with ClosedError."""
         await self.close(timeout=0.0)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        closes = not self._core.closing
+        await super().__aexit__(kind, error, trace)
+        if kind is None and closes:
+            self._core.raise_losses()

@@ -292,6 +292,7 @@ class Accumulator:
         """In a child process after fork(): accept nothing. The lock may be held by a thread that only the parent has."""
         self._routes.clear()
         self._lock = self.net.lock()
+        self._losses = Losses()
         self._closed = error
 
     # ---- the sender

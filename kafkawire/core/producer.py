@@ -19,7 +19,7 @@ from kafkawire.core.deliveries import Runs
 from kafkawire.core.flight import Ending
 from kafkawire.core.idempotence import Idempotence
 from kafkawire.core.sender import Sender
-from kafkawire.errors import ClosedError, ErrorCode, KafkaError, MessageTooLargeError, TimedOut
+from kafkawire.errors import ClosedError, DeliveryError, ErrorCode, KafkaError, MessageTooLargeError, TimedOut
 from kafkawire.message import Header
 from kafkawire.net.base import NEVER, Signal
 
@@ -66,7 +66,8 @@ class ProducerCore:
         self._callbacks: Any = None
         self._sender_end = Ending(client.net)
         self._callbacks_end = Ending(client.net)
-        self._closing = False
+        self.closing = False
+        """Whether nothing is accepted any more."""
         self.plain = options["key_serializer"] is None and options["value_serializer"] is None
         """Whether keys and values are bytes already."""
 
@@ -209,7 +210,7 @@ class ProducerCore:
                 )
 
     async def _know(self, topic: str, deadline: float) -> None:
-        if self._closing:
+        if self.closing:
             raise ClosedError(CLOSED_TEXT)
         if self.accumulator.knows(topic):
             return
@@ -256,9 +257,15 @@ class ProducerCore:
                 counts = self.accumulator.counts()
                 raise TimedOut(f"flush: {counts.queued} of {counts.accepted} records are not acknowledged yet")
 
+    def raise_losses(self) -> None:
+        """Raise DeliveryError if records failed that nobody has asked about."""
+        losses = self.accumulator.losses()
+        if losses is not None:
+            raise DeliveryError(f"{losses}. Ask the handles, or give on_delivery, to handle failures where they happen", {})
+
     async def close(self, deadline: float) -> None:
         """Send what is queued until the deadline, fail the rest with ClosedError, end the sender."""
-        self._closing = True
+        self.closing = True
         self.accumulator.close(ClosedError(CLOSED_TEXT))
         self._sender.closing = True
         self.accumulator.signal.set()
@@ -299,6 +306,9 @@ class ProducerCore:
             for batch in self._sender.stop():
                 self.accumulator.complete(batch, error)
             self.accumulator.fail_all(error)
+            line = self.accumulator.last_losses()
+            if line is not None:
+                log.warning("the producer is closed: %s", line)
             self._sender_end.reach()
 
     async def _send_all(self) -> None:
@@ -327,7 +337,7 @@ class ProducerCore:
         over = False
         while not over:
             accumulator.callback_signal.clear()
-            over = self._closing and (self._task is None or self._sender_end.reached)
+            over = self.closing and (self._task is None or self._sender_end.reached)
             while accumulator.finished_callbacks:
                 _call_back(accumulator.finished_callbacks.popleft())
             if not over:

@@ -84,8 +84,8 @@ class Proxy:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.on.run(self.target.close)
+    def __exit__(self, *leaving: object) -> None:
+        self.on.run(self.target.__aexit__, *leaving)
 
     def __next__(self) -> Any:
         end = object()

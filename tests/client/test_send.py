@@ -438,11 +438,13 @@ def test_counts_balance_at_every_moment(face, kafka):
         p.send("small", b"v").result(timeout=SOON)
         watcher = threading.Thread(target=watch)
         watcher.start()
+        asked = []
         for i in range(60):
             p.send("many", bytes(300), b"%d" % i)
             p.send("small", bytes(300))
-            p.send("small", bytes(1100 if i % 20 == 0 else 10))
+            asked.append(p.send("small", bytes(1100 if i % 20 == 0 else 10)))
         p.flush(timeout=SOON)
+        assert [type(d.exception()) for d in asked[::20]] == [MessageTooLargeError] * 3
         over.set()
         watcher.join()
         assert not wrong
