@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -80,8 +81,11 @@ def _no_thread_left() -> Iterator[None]:
     """A test ends with the threads it began with. Unclosed sockets need no check: their ResourceWarning is an error."""
     before = set(threading.enumerate())
     yield
-    left = [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith(OUR_THREADS)]
-    for thread in left:
-        thread.join(JOIN_TIMEOUT)
-    still = [thread.name for thread in left if thread.is_alive()]
-    assert not still, f"threads outlive the test that started them: {', '.join(still)}"
+    end = time.monotonic() + JOIN_TIMEOUT
+    while (left := _ours(before)) and time.monotonic() < end:
+        time.sleep(0.01)  # join() would refuse a thread that is only about to start
+    assert not left, f"threads outlive the test that started them: {', '.join(thread.name for thread in left)}"
+
+
+def _ours(before: set[threading.Thread]) -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread not in before and thread.name.startswith(OUR_THREADS)]
