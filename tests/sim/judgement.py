@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kafkawire.core.deliveries import tell
 from kafkawire.errors import DeliveryTimedOut
 from kafkawire.message import Message
 from kafkawire.protocol import records
@@ -73,7 +74,7 @@ def was_written(sim: Simulation, sent: Sent) -> bool:
     assert sent.handle.done()
     assert len(sent.told_at) <= 1
     try:
-        sent.handle.batch.outcome(sent.handle.index)
+        tell(sent.handle.batch, sent.handle.index)
     except DeliveryTimedOut:
         if not sim.scenario.gives_up:
             raise
@@ -82,7 +83,7 @@ def was_written(sim: Simulation, sent: Sent) -> bool:
 
 
 def check_place(lives: Sequence[Logs], sent: Sent) -> None:
-    place = sent.handle.batch.outcome(sent.handle.index)
+    place = tell(sent.handle.batch, sent.handle.index)
     there = [
         message
         for logs in lives

@@ -119,7 +119,7 @@ class Writer:
         if partition is None and timestamp is None and headers is None and on_delivery is None:
             handle = self.core.accumulator.short_append(topic, value, key)
         if handle is None:
-            key, value, headers = self.core.prepare(key, value, headers, on_delivery)
+            value, key, headers = self.core.prepare(topic, value, key, partition, timestamp, headers, on_delivery)
             handle = self.core.accumulator.append(topic, value, key, partition, timestamp, headers, on_delivery)
         if handle is None:
             deadline = self.sim.net.now() + self.options["max_block_ms"] / 1000

@@ -8,6 +8,7 @@ import pytest
 
 from kafkawire.config import ProducerOptions, resolve
 from kafkawire.core.client import Client
+from kafkawire.core.deliveries import tell
 from kafkawire.core.faces import DeliveryFace
 from kafkawire.core.producer import ProducerCore, wait_done
 from kafkawire.errors import DeliveryTimedOut
@@ -33,7 +34,7 @@ def given_up_after(trouble: str, every: float) -> list[float]:
     async def watch(delivery: Any, sent: float) -> None:
         await wait_done(delivery.batch.queue.accumulator, delivery.batch, NEVER)
         with pytest.raises(DeliveryTimedOut):
-            delivery.batch.outcome(delivery.index)
+            tell(delivery.batch, delivery.index)
         waited.append(net.now() - sent)
 
     async def main() -> None:
