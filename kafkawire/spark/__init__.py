@@ -3,8 +3,10 @@
 Options are those of Spark's own Kafka connector; rows have its columns. Spark finds the format by name where kafkawire is
 installed on the driver; where it is not (a zip given to `addPyFile`, say), `register(spark)` makes it known.
 
-Three things to know:
+Four things to know:
 
+- `mode("append")` has to be written out: Spark's default mode does not exist for data sources in Python, and a topic cannot be
+  overwritten. Streams are not in this release.
 - Executors run `python3` from their PATH unless PYSPARK_PYTHON is set. With a driver in a virtual environment, set
   `os.environ["PYSPARK_PYTHON"] = sys.executable` before the session starts, or its tasks do not find kafkawire.
 - Executors need kafkawire and pyarrow; without numpy they are slower.

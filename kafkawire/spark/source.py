@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, DataSourceStreamWriter, InputPartition
 
 from kafkawire.errors import ConfigurationError
 from kafkawire.spark.options import ReadOptions, WriteOptions, with_headers
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 __all__ = ["KafkaSource"]
+
+NO_STREAMING = "streaming is not in this release of kafkawire: use spark.read and DataFrame.write in place of the stream's"
 
 
 class KafkaSource(DataSource):
@@ -37,7 +40,26 @@ class KafkaSource(DataSource):
         return BatchReader(options)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
-        """Overwriting a topic is appending to it."""
+        if overwrite:
+            raise ConfigurationError(
+                'mode("overwrite") is not possible: a topic keeps the records that it has. Use mode("append"), or a new topic'
+            )
         options = WriteOptions.parse(self.options)
         check_writable(schema, options.topic)
         return BatchWriter(options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
+        return _NoStreamReader()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802 - Spark's name
+        raise ConfigurationError(NO_STREAMING)
+
+
+class _NoStreamReader(DataSourceStreamReader):
+    """Raises at its first use: where `streamReader` itself raises, Spark 4.3 tells only an error of its own that follows."""
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
+        raise ConfigurationError(NO_STREAMING)
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        raise ConfigurationError(NO_STREAMING)

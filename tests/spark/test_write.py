@@ -60,13 +60,26 @@ def test_keys_choose_partitions_as_the_producer_does(spark, cluster, save, load)
     assert {message.key: message.partition for message in consume(cluster, "by-key")} == expected
 
 
-def test_overwriting_appends_and_missing_times_are_now(spark, cluster, save):
+def test_missing_times_are_now(spark, cluster, save):
     cluster.create_topic("again")
     save(spark.sql("select 'a' as value"), topic="again")
-    save(spark.sql("select 'b' as value, cast(null as timestamp) as timestamp"), topic="again", mode="overwrite")
+    save(spark.sql("select 'b' as value, cast(null as timestamp) as timestamp"), topic="again")
     first, second = consume(cluster, "again")
     assert (first.value, second.value) == (b"a", b"b")
     assert second.timestamp >= first.timestamp
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "errorifexists", "ignore"])
+def test_every_mode_but_append_is_refused(spark, cluster, save, mode):
+    """The others by Spark itself, in the same way; errorifexists is what it takes if none is given."""
+    from pyspark.errors import AnalysisException
+
+    topic = f"mode-{mode}"
+    cluster.create_topic(topic)
+    message = r'mode\("overwrite"\) is not possible.*Use mode\("append"\)' if mode == "overwrite" else '"Append"'
+    with pytest.raises(AnalysisException, match=message):
+        save(spark.sql("select 'v' as value"), topic=topic, mode=mode)
+    assert consume(cluster, topic) == []
 
 
 @pytest.mark.parametrize(
