@@ -1,4 +1,4 @@
-"""DeleteGroups 0-2: delete groups that have no members, with their offsets (KIP-229)."""
+"""DeleteGroups 0-3: delete groups that have no members, with their offsets (KIP-229)."""
 
 from __future__ import annotations
 

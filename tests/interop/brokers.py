@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.real.broker import RealKafka
-from tests.real.releases import FetchError
+from tests.real.releases import NEWEST, FetchError
 from tests.requirements import missing
 
-__all__ = ["NEWEST", "OLDEST", "real_broker"]
+__all__ = ["BEFORE", "NEWEST", "OLDEST", "real_broker"]
 
-NEWEST, OLDEST = "4.3.1", "0.8.2.2"
+BEFORE, OLDEST = "4.3.1", "0.8.2.2"
+"""The release before the newest, which is still the one in use in most places; and the oldest of all."""
 
 
 def real_broker(version: str, **config: Any) -> RealKafka:

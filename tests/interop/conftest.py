@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mockbroker import MockCluster
-from tests.interop.brokers import NEWEST, OLDEST, real_broker
+from tests.interop.brokers import BEFORE, NEWEST, OLDEST, real_broker
 from tests.interop.faces import FACES, Face
 from tests.real.broker import SINGLE_BROKER, RealKafka
 
@@ -34,7 +34,7 @@ def real_kafka() -> Iterator[Callable[[str], RealKafka]]:
 
 
 @pytest.fixture(scope="session")
-def kafka_431(real_kafka: Callable[[str], RealKafka]) -> RealKafka:
+def kafka_newest(real_kafka: Callable[[str], RealKafka]) -> RealKafka:
     """The newest broker."""
     return real_kafka(NEWEST)
 
@@ -64,9 +64,9 @@ def topic(request: pytest.FixtureRequest) -> str:
     return f"{request.node.originalname[:100]}-{next(_numbers)}"
 
 
-@pytest.fixture(scope="module")
-def mock() -> Iterator[MockCluster]:
-    """The mock of the newest release, with the configuration that its real broker is started with."""
-    config = {name: str(value) for name, value in SINGLE_BROKER.items()}
-    with MockCluster(1, version="4.3", config=config) as cluster:
-        yield cluster
+@pytest.fixture(scope="module", params=[NEWEST, BEFORE])
+def twins(request: pytest.FixtureRequest, real_kafka: Callable[[str], RealKafka]) -> Iterator[tuple[str, str]]:
+    """The addresses of a real broker and of the mock of its release, which have the same configuration."""
+    real = real_kafka(request.param)
+    with MockCluster(1, version=request.param, config={name: str(value) for name, value in SINGLE_BROKER.items()}) as mock:
+        yield real.bootstrap, mock.bootstrap

@@ -13,7 +13,6 @@ from tests.real.broker import SINGLE_BROKER
 
 if TYPE_CHECKING:
     from tests.interop.parity import Broker
-    from tests.real.broker import RealKafka
 
 pytestmark = pytest.mark.real
 
@@ -248,5 +247,5 @@ def test_coarse_units() -> None:
 
 
 @pytest.mark.parametrize("questions", scenario.all, ids=lambda one: one.__name__)
-def test_same_answers(kafka_431: RealKafka, mock: MockCluster, questions: Questions) -> None:
-    assert_same_answers(kafka_431.bootstrap, mock.bootstrap, questions)
+def test_same_answers(twins: tuple[str, str], questions: Questions) -> None:
+    assert_same_answers(*twins, questions)

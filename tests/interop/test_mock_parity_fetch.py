@@ -11,9 +11,7 @@ from tests.interop.parity import Questions, Scenarios, assert_same_answers, requ
 from tests.mockbroker.raw import batch, fetch_request
 
 if TYPE_CHECKING:
-    from mockbroker import MockCluster
     from tests.interop.parity import Broker
-    from tests.real.broker import RealKafka
 
 pytestmark = pytest.mark.real
 
@@ -191,5 +189,5 @@ def deleted_records(broker: Broker, name: str) -> None:
 
 
 @pytest.mark.parametrize("questions", scenario.all, ids=lambda one: one.__name__)
-def test_same_answers(kafka_431: RealKafka, mock: MockCluster, questions: Questions) -> None:
-    assert_same_answers(kafka_431.bootstrap, mock.bootstrap, questions)
+def test_same_answers(twins: tuple[str, str], questions: Questions) -> None:
+    assert_same_answers(*twins, questions)

@@ -12,9 +12,7 @@ from tests.interop.parity import Questions, Scenarios, assert_same_answers, requ
 from tests.mockbroker.raw import batch, produce_request
 
 if TYPE_CHECKING:
-    from mockbroker import MockCluster
     from tests.interop.parity import Broker
-    from tests.real.broker import RealKafka
 
 pytestmark = pytest.mark.real
 
@@ -115,5 +113,5 @@ def idempotent_producers(broker: Broker, name: str) -> None:
 
 
 @pytest.mark.parametrize("questions", scenario.all, ids=lambda one: one.__name__)
-def test_same_answers(kafka_431: RealKafka, mock: MockCluster, questions: Questions) -> None:
-    assert_same_answers(kafka_431.bootstrap, mock.bootstrap, questions)
+def test_same_answers(twins: tuple[str, str], questions: Questions) -> None:
+    assert_same_answers(*twins, questions)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from kafkawire import protocol
+from kafkawire.protocol.messages import API_KEYS
 from tests.interop.parity import Questions, Scenarios, assert_same_answers, request
 from tests.mockbroker.raw import batch
 
 if TYPE_CHECKING:
-    from mockbroker import MockCluster
     from tests.interop.parity import Broker
-    from tests.real.broker import RealKafka
 
 pytestmark = pytest.mark.real
 
@@ -145,6 +145,20 @@ def metadata(broker: Broker, name: str) -> None:
 
 
 @scenario
+def mistaken_for_another_broker(broker: Broker, name: str) -> None:
+    """KIP-1242. What is advertised is compared elsewhere: the mock serves less."""
+    cluster_id = broker.do(request("Metadata", topics=[]), 9).cluster_id
+    newest = {api.api_key: api.max_version for api in broker.do(request("ApiVersions"), 0).api_keys}[API_KEYS["ApiVersions"]]
+    software = {"clientSoftwareName": "parity", "clientSoftwareVersion": "1"}
+    for version in range(5, newest + 1):
+        for who, node in product(("nobody", "this", "another", ""), (-1, 1, 2, 0, -2)):
+            told = {"nobody": None, "this": cluster_id}.get(who, who)
+            found = broker.do(request("ApiVersions", **software, clusterId=told, nodeId=node), version)
+            answer = {"errorCode": found.error_code, "lists": bool(found.api_keys)}
+            broker.answers.append((f"ApiVersions v{version} for broker {node} of cluster {who!r}", answer))
+
+
+@scenario
 def automatic_topics(broker: Broker, name: str) -> None:
     broker.ask(request("Metadata", topics=[{"name": name}]), 4)
     broker.ask(request("Metadata", topics=[{"name": name + "-2"}], allowAutoTopicCreation=True), 12)
@@ -235,5 +249,5 @@ def internal_topics(broker: Broker, name: str) -> None:
 
 
 @pytest.mark.parametrize("questions", scenario.all, ids=lambda one: one.__name__)
-def test_same_answers(kafka_431: RealKafka, mock: MockCluster, questions: Questions) -> None:
-    assert_same_answers(kafka_431.bootstrap, mock.bootstrap, questions)
+def test_same_answers(twins: tuple[str, str], questions: Questions) -> None:
+    assert_same_answers(*twins, questions)

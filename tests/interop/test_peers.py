@@ -21,14 +21,14 @@ pytestmark = pytest.mark.filterwarnings("ignore:read_text is deprecated:Deprecat
 by_codec = pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 
 
-@pytest.fixture(scope="module", params=["mock", pytest.param("4.3.1", marks=pytest.mark.real)])
+@pytest.fixture(scope="module", params=["mock", pytest.param("real", marks=pytest.mark.real)])
 def bootstrap(request: pytest.FixtureRequest) -> Iterator[str]:
     """The addresses of a cluster that creates topics that are asked for."""
     if request.param == "mock":
         with MockCluster(3) as mock:
             yield mock.bootstrap
     else:
-        yield request.getfixturevalue("kafka_431").bootstrap
+        yield request.getfixturevalue("kafka_newest").bootstrap
 
 
 @pytest.fixture(params=PEERS)

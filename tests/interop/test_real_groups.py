@@ -12,8 +12,9 @@ import pytest
 
 from kafkawire import protocol
 from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages import API_KEYS
 from mockbroker import MockCluster
-from tests.interop.brokers import NEWEST, real_broker
+from tests.interop.brokers import BEFORE, NEWEST, real_broker
 from tests.interop.parity import request
 from tests.mockbroker.groups import commit, heartbeat, join, leave, offset_delete, subscription, sync
 from tests.mockbroker.raw import TcpClient
@@ -91,6 +92,10 @@ class Talk:
         self.ask(sync(group, member, joined.generation_id, {member: assignment}, protocol=chosen, protocol_type=of_type), 5)
         return member, joined.generation_id
 
+    def newest(self, api: str) -> int:
+        """The newest version of an API that the broker speaks."""
+        return {one.api_key: int(one.max_version) for one in self.do(request("ApiVersions"), 0).api_keys}[API_KEYS[api]]
+
     def wake(self, group: str) -> None:
         """Wait until there is a coordinator for a group."""
         self.do(request("FindCoordinator", key=group), 3)
@@ -129,17 +134,23 @@ class Talk:
 CONFIG = {"group.min.session.timeout.ms": "200", "group.max.size": "3", "offsets.topic.num.partitions": "4"}
 
 
+@pytest.fixture(scope="module", params=[NEWEST, BEFORE])
+def release(request: pytest.FixtureRequest) -> str:
+    found: str = request.param
+    return found
+
+
 @pytest.fixture(scope="module")
-def mock() -> Iterator[MockCluster]:
-    with MockCluster(1, topics={"t": 2, "u": 2}, version=NEWEST.removesuffix(".1"), config=CONFIG) as cluster:
+def mock(release: str) -> Iterator[MockCluster]:
+    with MockCluster(1, topics={"t": 2, "u": 2}, version=release, config=CONFIG) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
-def real() -> Iterator[RealKafka]:
+def real(release: str) -> Iterator[RealKafka]:
     """With the topics, and with a group coordinator that is awake."""
     config = {name.replace(".", "_"): value for name, value in CONFIG.items()}
-    with real_broker(NEWEST, **config) as broker, ExitStack() as stack:
+    with real_broker(release, **config) as broker, ExitStack() as stack:
         talk = Talk(broker.bootstrap, stack)
         topics = [{"name": name, "numPartitions": 2, "replicationFactor": 1} for name in ("t", "u")]
         talk.do(request("CreateTopics", topics=topics), 7)
@@ -447,12 +458,13 @@ def groups_of_other_types(talk: Talk, group: str) -> None:
     talk.ask(request("DescribeGroups", groups=[group]), 6)
     talk.ask(join(group, member, protocol_type="connect"), 9)
     talk.ask(offset_delete(group, ("t", 0)), 0)
-    talk.ask(request("DeleteGroups", groupsNames=[group, group, group + "-none", ""]), 0, 1, 2)
+    versions = range(talk.newest("DeleteGroups") + 1)
+    talk.ask(request("DeleteGroups", groupsNames=[group, group, group + "-none", ""]), *versions)
     talk.ask(leave(group, (member, None)), 5)
     talk.ask(request("DescribeGroups", groups=[group, group, group + "-none", ""], includeAuthorizedOperations=True), 4, 5, 6)
     talk.ask(offset_delete(group, ("t", 0)), 0)
-    talk.ask(request("DeleteGroups", groupsNames=[group]), 2)
-    talk.ask(request("DeleteGroups", groupsNames=[group]), 2)
+    talk.ask(request("DeleteGroups", groupsNames=[group]), versions[-1])
+    talk.ask(request("DeleteGroups", groupsNames=[group]), versions[-1])
 
 
 @scenario

@@ -18,7 +18,7 @@ from tests.requirements import peer
 
 pytestmark = pytest.mark.real
 
-BROKERS = ["kafka_431", "kafka_0822"]
+BROKERS = ["kafka_newest", "kafka_0822"]
 METADATA, API_VERSIONS = 3, 18
 NO_ERROR = 0
 
@@ -78,12 +78,12 @@ def test_created_topic_is_served_by_the_one_broker(broker: RealKafka) -> None:
     assert settled_metadata(broker.bootstrap, "harness-created") == Metadata({1: broker.bootstrap}, NO_ERROR, 3)
 
 
-def test_newest_broker_answers_api_versions(kafka_431: RealKafka) -> None:
-    body = exchange(kafka_431.bootstrap, API_VERSIONS, 0, b"")
+def test_newest_broker_answers_api_versions(kafka_newest: RealKafka) -> None:
+    body = exchange(kafka_newest.bootstrap, API_VERSIONS, 0, b"")
     error, count = struct.unpack_from(">hi", body)
     ranges = {key: (oldest, newest) for key, oldest, newest in struct.iter_unpack(">hhh", body[6 : 6 + 6 * count])}
     assert error == NO_ERROR
-    assert ranges[API_VERSIONS] == (0, 4)
+    assert ranges[API_VERSIONS] == (0, 5)
     assert ranges[METADATA][1] == 13
 
 
@@ -91,13 +91,13 @@ def test_oldest_broker_closes_the_connection_on_api_versions(kafka_0822: RealKaf
     assert exchange(kafka_0822.bootstrap, API_VERSIONS, 0, b"") == b""
 
 
-def test_peer_reads_back_what_it_produced(kafka_431: RealKafka) -> None:
+def test_peer_reads_back_what_it_produced(kafka_newest: RealKafka) -> None:
     confluent = peer("confluent_kafka")
-    producer = confluent.Producer({"bootstrap.servers": kafka_431.bootstrap})
+    producer = confluent.Producer({"bootstrap.servers": kafka_newest.bootstrap})
     producer.produce("harness-peer", b"value", key=b"key")
     assert producer.flush(30) == 0
     consumer = confluent.Consumer(
-        {"bootstrap.servers": kafka_431.bootstrap, "group.id": "harness", "auto.offset.reset": "earliest"}
+        {"bootstrap.servers": kafka_newest.bootstrap, "group.id": "harness", "auto.offset.reset": "earliest"}
     )
     consumer.subscribe(["harness-peer"])
     message = consumer.poll(30)

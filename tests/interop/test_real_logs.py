@@ -45,11 +45,11 @@ def size(data: bytes | None) -> str:
     return str(-1 if data is None else len(data))
 
 
-def test_newest_log(kafka_431: RealKafka, topic: str) -> None:
+def test_newest_log(kafka_newest: RealKafka, topic: str) -> None:
     codecs = ["none", "gzip", "snappy", "lz4", "zstd"]
     for codec in codecs:
-        produce(kafka_431, f"{topic}-{codec}", ROWS, codec)
-    dumped = dump(kafka_431, "org.apache.kafka.tools.DumpLogSegments", [f"{topic}-{codec}" for codec in codecs])
+        produce(kafka_newest, f"{topic}-{codec}", ROWS, codec)
+    dumped = dump(kafka_newest, "org.apache.kafka.tools.DumpLogSegments", [f"{topic}-{codec}" for codec in codecs])
     for codec in codecs:
         lines = dumped[f"{topic}-{codec}"]
         batches = [line for line in lines if "baseOffset" in line]

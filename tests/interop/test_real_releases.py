@@ -8,7 +8,7 @@ import pytest
 
 from kafkawire import TopicPartition
 from kafkawire.errors import UnsupportedVersionError
-from tests.interop.brokers import real_broker
+from tests.interop.brokers import BEFORE, real_broker
 from tests.interop.rows import HOUR_AGO, Row, bulk, plain, read, varied, write
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.real, pytest.mark.heavy]
 
-# 0.9 never answers ApiVersions, 0.10 and 1.1 refuse the versions of today's, 2.8 and 3.9 answer them.
-RELEASES = ["0.9.0.1", "0.10.2.2", "1.1.1", "2.8.2", "3.9.1"]
+# 0.9 never answers ApiVersions, 0.10 and 1.1 refuse the version of today's, later ones do so and name theirs.
+RELEASES = ["0.9.0.1", "0.10.2.2", "1.1.1", "2.8.2", "3.9.1", BEFORE]
 
 
 @pytest.fixture(scope="module", params=RELEASES)

@@ -109,16 +109,16 @@ def transactional(broker: RealKafka, topic: str) -> Iterator[Any]:
         producer.close()
 
 
-def dumped(broker: RealKafka, directory: str, *options: str) -> Iterator[str]:
-    file = f"data/{directory}/{0:020}.log"
+def dumped(broker: RealKafka, directory: str, *options: str, suffix: str = "log") -> Iterator[str]:
+    file = f"data/{directory}/{0:020}.{suffix}"
     arguments = ["--deep-iteration", *options, "--files", file]
     for line in broker.run("org.apache.kafka.tools.DumpLogSegments", *arguments).splitlines():
         if "ffset: " in line and "tarting offset" not in line:
             yield line
 
 
-def decoded(broker: RealKafka, directory: str) -> list[dict[str, Any]]:
-    done = CliRunner().invoke(app, ["decode", str(broker.log_directory / directory / f"{0:020}.log")])
+def decoded(broker: RealKafka, directory: str, suffix: str = "log") -> list[dict[str, Any]]:
+    done = CliRunner().invoke(app, ["decode", str(broker.log_directory / directory / f"{0:020}.{suffix}")])
     assert done.exit_code == 0, done.output
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -170,10 +170,10 @@ def assert_same_coordinator_records(broker: RealKafka, topic: str, decoder: str)
     return kinds
 
 
-def test_records(kafka_431: RealKafka, topic: str) -> None:
-    produced(kafka_431, topic)
-    ours = decoded(kafka_431, f"{topic}-0")
-    assert_same(ours, list(dumped(kafka_431, f"{topic}-0")))
+def test_records(kafka_newest: RealKafka, topic: str) -> None:
+    produced(kafka_newest, topic)
+    ours = decoded(kafka_newest, f"{topic}-0")
+    assert_same(ours, list(dumped(kafka_newest, f"{topic}-0")))
     assert [line["value"] for line in ours if line.get("key") == "tombstone"] == [None] * 5 * 8
 
 
@@ -189,10 +189,10 @@ def test_records_of_the_oldest_format(kafka_0822: RealKafka, topic: str, codec: 
     ]
 
 
-def test_control_records(kafka_431: RealKafka, topic: str) -> None:
-    transacted(kafka_431, topic)
-    ours = decoded(kafka_431, f"{topic}-0")
-    theirs = list(dumped(kafka_431, f"{topic}-0"))
+def test_control_records(kafka_newest: RealKafka, topic: str) -> None:
+    transacted(kafka_newest, topic)
+    ours = decoded(kafka_newest, f"{topic}-0")
+    theirs = list(dumped(kafka_newest, f"{topic}-0"))
     assert_same(ours, theirs)
     markers = [re.search(r"endTxnMarker: (\w+) coordinatorEpoch: (\d+)", line) for line in theirs]
     assert [(line["control"], line["value"]["coordinatorEpoch"]) for line in ours if "control" in line] == [
@@ -201,11 +201,21 @@ def test_control_records(kafka_431: RealKafka, topic: str) -> None:
     assert sum(map(bool, markers)) == 2
 
 
-def test_offsets_topic(kafka_431: RealKafka, topic: str) -> None:
-    produced(kafka_431, topic)
-    committed(kafka_431, topic)
-    committed_by_the_new_protocol(kafka_431, topic)
-    kinds = assert_same_coordinator_records(kafka_431, "__consumer_offsets", "--offsets-decoder")
+def test_index_of_aborted_transactions(kafka_newest: RealKafka, topic: str) -> None:
+    transacted(kafka_newest, topic)
+    ours = decoded(kafka_newest, f"{topic}-0", "txnindex")
+    theirs = list(dumped(kafka_newest, f"{topic}-0", suffix="txnindex"))
+    assert len(ours) == len(theirs) == 1
+    for line, shown in zip(ours, theirs, strict=True):
+        found = {"version": line["version"], **line["aborted"]}
+        assert {name: str(value) for name, value in found.items()} == dict(re.findall(r"(\w+): (\S+)", shown))
+
+
+def test_offsets_topic(kafka_newest: RealKafka, topic: str) -> None:
+    produced(kafka_newest, topic)
+    committed(kafka_newest, topic)
+    committed_by_the_new_protocol(kafka_newest, topic)
+    kinds = assert_same_coordinator_records(kafka_newest, "__consumer_offsets", "--offsets-decoder")
     assert kinds >= {
         "GroupMetadata",
         "OffsetCommit",
@@ -217,12 +227,12 @@ def test_offsets_topic(kafka_431: RealKafka, topic: str) -> None:
     }
 
 
-def test_transactions_topic(kafka_431: RealKafka, topic: str) -> None:
-    transacted(kafka_431, topic)
-    kinds = assert_same_coordinator_records(kafka_431, "__transaction_state", "--transaction-log-decoder")
+def test_transactions_topic(kafka_newest: RealKafka, topic: str) -> None:
+    transacted(kafka_newest, topic)
+    kinds = assert_same_coordinator_records(kafka_newest, "__transaction_state", "--transaction-log-decoder")
     assert kinds == {"TransactionLog"}
 
 
-def test_metadata_log(kafka_431: RealKafka) -> None:
-    first = next(line for line in decoded(kafka_431, "__cluster_metadata-0") if "control" in line)
+def test_metadata_log(kafka_newest: RealKafka) -> None:
+    first = next(line for line in decoded(kafka_newest, "__cluster_metadata-0") if "control" in line)
     assert (first["control"], first["value"]["leaderId"]) == ("LEADER_CHANGE", 1)

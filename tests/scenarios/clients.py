@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.real.releases import RELEASES, FetchError, jars
+from tests.real.releases import NEWEST, RELEASES, FetchError, jars
 from tests.requirements import missing, require_maven
 from tests.scenarios.environments import go_program, node_modules, virtual_environment
 from tests.scenarios.process import Adapter
@@ -127,7 +127,7 @@ CLIENTS = {
         python_with("aiokafka", "run_aiokafka"),
         {"cooperative", "max_timestamp", "delete_offsets", "delete_group", "alter_configs", "looking makes no topic"},
     ),
-    "java": Client(java("4.3.1"), {"replace_configs"}),
+    "java": Client(java(NEWEST), {"replace_configs"}),
     "kafkajs": Client(
         node("run_kafkajs.js", {"kafkajs": "2.2.4", "snappyjs": "0.7.0", "lz4js": "0.2.0", "zstd-codec": "0.1.5"}),
         {"roundrobin", "cooperative", "static", "offset_for_time", "max_timestamp"}

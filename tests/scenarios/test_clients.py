@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import pytest
 
+from tests.interop.brokers import BEFORE, NEWEST
 from tests.scenarios.clients import CLIENTS, OLD_CLIENTS
 from tests.scenarios.clusters import Mock, Real
 from tests.scenarios.run import is_as_stated, run
@@ -24,12 +25,18 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]  # the first test of a client may have to install it
 
-NEWEST = "4.3.1"
+JAVA_BEFORE = f"java for {BEFORE}"
+"""The newest Java client with the release before; what else differs there, tests/interop asks both."""
 
-ALL_CLIENTS = CLIENTS | {f"kafka-python 1.4.7 for {version}": client for version, client in OLD_CLIENTS.items()}
+ALL_CLIENTS = (
+    CLIENTS
+    | {JAVA_BEFORE: CLIENTS["java"]}
+    | {f"kafka-python 1.4.7 for {version}": client for version, client in OLD_CLIENTS.items()}
+)
 
 REAL_VERSIONS = {
     **dict.fromkeys(CLIENTS, NEWEST),
+    JAVA_BEFORE: BEFORE,
     "kafka-python 1.4.7 for 0.8.2": "0.8.2.2",
     "kafka-python 1.4.7 for 1.0": "1.0.2",
 }
@@ -114,7 +121,7 @@ def on_mock(mocks: Clusters) -> dict[tuple[str, str], list[Seen]]:
 
 
 def mock_version(name: str) -> str:
-    return name.rpartition(" for ")[2] if name not in CLIENTS else "4.3"
+    return name.rpartition(" for ")[2] if name not in CLIENTS else NEWEST
 
 
 def check(scenario: Scenario, seen: list[Seen]) -> None:

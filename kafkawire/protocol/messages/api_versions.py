@@ -1,6 +1,7 @@
 """ApiVersions: the versions that a broker speaks, and its features (KIP-584).
 
-Version 5 names the broker that the client believes to talk to; another one answers REBOOTSTRAP_REQUIRED (KIP-1242).
+Version 5 names the broker that the client believes to talk to, by cluster and node or not at all: one without the other is
+INVALID_REQUEST. Another broker answers REBOOTSTRAP_REQUIRED (KIP-1242).
 """
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
