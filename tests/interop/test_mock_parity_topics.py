@@ -226,8 +226,9 @@ def reassigned_partitions(broker: Broker, name: str) -> None:
 def log_directories(broker: Broker, name: str) -> None:
     broker.make_topic(name, partitions=2)
     broker.fill(name, batch(b"a", timestamp=NOW))
-    wanted = [{"topic": name, "partitions": [0, 1, 7]}, {"topic": name + "-no", "partitions": [0]}]
-    broker.ask(request("DescribeLogDirs", topics=wanted), 1, 2, 3, 4, 5)
+    for indexes in ([0, 7], [1]):  # one that is there, since Kafka lists them in the order of a hash table
+        wanted = [{"topic": name, "partitions": indexes}, {"topic": name + "-no", "partitions": [0]}]
+        broker.ask(request("DescribeLogDirs", topics=wanted), 1, 2, 3, 4, 5)
     broker.ask(request("DescribeLogDirs", topics=[]), 1, 5)
 
 
