@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -25,6 +26,7 @@ from typing import (
 )
 
 from kafkawire.errors import ConfigurationError
+from kafkawire.foreign_options import advice, is_foreign
 from kafkawire.message import K, SentK, SentV, V
 
 if TYPE_CHECKING:
@@ -54,6 +56,14 @@ class Option:
     minimum: int | None = None
     choices: tuple[Any, ...] | None = None
     secret: bool = False
+    same: Mapping[Any, Any] = field(default_factory=dict)
+    """What other clients write, in small letters -> our value that means the same."""
+    hint: str = ""
+    """What to say to a value that is not one of the choices."""
+
+
+FOREVER = 2_147_483_647
+"""The longest time and the most retries, of Kafka's own clients too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +84,11 @@ class ConnectionOptions(TypedDict, total=False):
     bootstrap_servers: Annotated[
         str | Sequence[str], Option("localhost:9092", "host:port of some brokers, as a list or separated by commas")
     ]
-    client_id: Annotated[str, Option("kafkawire", "the name that brokers log and apply quotas to")]
-    security_protocol: Annotated[str, Option("PLAINTEXT", "how brokers are spoken to", choices=("PLAINTEXT", "SSL"))]
+    client_id: Annotated[str, Option("kafkawire", "the name that brokers log and apply quotas to", same={None: "kafkawire"})]
+    security_protocol: Annotated[
+        str,
+        Option("PLAINTEXT", "how brokers are spoken to", choices=("PLAINTEXT", "SSL"), hint="SASL is not in this release yet"),
+    ]
     ssl_cafile: Annotated[str | None, Option(None, "PEM file of the authorities to trust; None: the system's")]
     ssl_certfile: Annotated[str | None, Option(None, "PEM file of the client's certificate chain")]
     ssl_keyfile: Annotated[str | None, Option(None, "PEM file of the client's key; None: it is in ssl_certfile")]
@@ -102,7 +115,13 @@ class ProducerOptions(ConnectionOptions, Generic[SentK, SentV], total=False):
     """How records are sent."""
 
     acks: Annotated[
-        Literal["all", -1, 0, 1], Option("all", "who must have a record before it counts", choices=("all", -1, 0, 1))
+        Literal["all", -1, 0, 1],
+        Option(
+            "all",
+            "who must have a record before it counts",
+            choices=("all", -1, 0, 1),
+            same={"-1": -1, "0": 0, "1": 1},
+        ),
     ]
     enable_idempotence: Annotated[
         bool | None, Option(None, "whether retries can make no duplicates; None: where acks and the broker allow it")
@@ -110,16 +129,32 @@ class ProducerOptions(ConnectionOptions, Generic[SentK, SentV], total=False):
     linger_ms: Annotated[int, Option(5, "how long a record may wait for others to share its batch", minimum=0)]
     batch_size: Annotated[int, Option(1_000_000, "the largest batch, before compression", minimum=1)]
     buffer_memory: Annotated[int, Option(33_554_432, "the bytes of records that may be waiting; then send() blocks", minimum=1)]
-    max_block_ms: Annotated[int, Option(60_000, "how long send() may block for metadata or for room", minimum=0)]
+    max_block_ms: Annotated[
+        int, Option(60_000, "how long send() may block for metadata or for room", minimum=0, same={inf: FOREVER})
+    ]
     max_request_size: Annotated[int, Option(1_048_576, "the largest record, and the aim for a request", minimum=1)]
-    delivery_timeout_ms: Annotated[int, Option(120_000, "when an unacknowledged record is given up", minimum=1)]
-    retries: Annotated[int, Option(2_147_483_647, "how often a batch is sent again", minimum=0)]
+    delivery_timeout_ms: Annotated[
+        int, Option(120_000, "when an unacknowledged record is given up", minimum=1, same={inf: FOREVER})
+    ]
+    retries: Annotated[int, Option(FOREVER, "how often a batch is sent again", minimum=0, same={inf: FOREVER})]
     max_in_flight_requests_per_connection: Annotated[int, Option(5, "requests that a broker may have unanswered", minimum=1)]
-    compression_type: Annotated[str, Option("none", "the codec of batches", choices=("none", "gzip", "snappy", "lz4", "zstd"))]
+    compression_type: Annotated[
+        str,
+        Option("none", "the codec of batches", choices=("none", "gzip", "snappy", "lz4", "zstd"), same={None: "none"}),
+    ]
     compression_level: Annotated[int | None, Option(None, "the codec's level; None: its default")]
     partitioner: Annotated[
         str | Callable[[bytes | None, int], int],
-        Option("murmur2", "where a record goes: murmur2 (Java), consistent (librdkafka), or a function of (key, partitions)"),
+        Option(
+            "murmur2",
+            "where a record goes: murmur2 (Java), consistent (librdkafka), or a function of (key, partitions)",
+            same={"murmur2_random": "murmur2"},
+        ),
+    ]
+    allow_auto_create_topics: Annotated[bool, Option(True, "whether sending to a topic may create it, where brokers do so")]
+    transactional_id: Annotated[
+        str | None,
+        Option(None, "the name of a transactional producer", choices=(None,), hint="transactions are not in this release yet"),
     ]
     key_serializer: Annotated[Callable[[SentK], bytes | None] | None, Option(None, "makes bytes of keys")]
     value_serializer: Annotated[Callable[[SentV], bytes | None] | None, Option(None, "makes bytes of values")]
@@ -129,7 +164,14 @@ class ConsumerOptions(ConnectionOptions, Generic[K, V], total=False):
     """How records are read."""
 
     auto_offset_reset: Annotated[
-        str, Option("latest", "where to start without a position", choices=("earliest", "latest", "none"))
+        str,
+        Option(
+            "latest",
+            "where to start without a position",
+            choices=("earliest", "latest", "none"),
+            same={"smallest": "earliest", "beginning": "earliest", "largest": "latest", "end": "latest", "error": "none"},
+            hint="to start at a time use offsets_for_times() and seek()",
+        ),
     ]
     fetch_min_bytes: Annotated[int, Option(1, "what a broker waits for before it answers a fetch", minimum=0)]
     fetch_max_wait_ms: Annotated[int, Option(500, "and for how long", minimum=0)]
@@ -139,57 +181,35 @@ class ConsumerOptions(ConnectionOptions, Generic[K, V], total=False):
     check_crcs: Annotated[bool, Option(True, "whether checksums are verified")]
     max_decompressed_bytes: Annotated[int, Option(268_435_456, "the most that one compressed batch may unpack to", minimum=1)]
     allow_auto_create_topics: Annotated[bool, Option(False, "whether asking for a topic may create it")]
-    consumer_timeout_ms: Annotated[int | None, Option(None, "when iteration ends for want of records; None: never", minimum=0)]
+    consumer_timeout_ms: Annotated[
+        int | None,
+        Option(None, "when iteration ends for want of records; None: never", minimum=0, same={inf: None, -1: None}),
+    ]
     stop_at_end: Annotated[bool, Option(False, "whether iteration ends where the partitions ended when it began")]
+    group_id: Annotated[
+        str | None,
+        Option(None, "the consumer group to join", choices=(None,), hint="consumer groups are not in this release yet"),
+    ]
+    enable_auto_commit: Annotated[
+        bool,
+        Option(False, "whether positions are committed", choices=(False,), hint="consumer groups are not in this release yet"),
+    ]
+    isolation_level: Annotated[
+        str,
+        Option(
+            "read_uncommitted",
+            "which records of transactions are read",
+            choices=("read_uncommitted",),
+            hint="transactions are not in this release yet",
+        ),
+    ]
     key_deserializer: Annotated[Callable[[bytes], K] | None, Option(None, "makes keys of bytes")]
     value_deserializer: Annotated[Callable[[bytes], V] | None, Option(None, "makes values of bytes")]
 
 
-_NOT_YET = {
-    "group.id": "consumer groups",
-    "enable.auto.commit": "consumer groups",
-    "isolation.level": "transactions",
-    "transactional.id": "transactions",
-    "sasl.": "SASL mechanisms",
-}
-"""Kafka's options (or their beginnings) for what this release does not have."""
-
 Options = TypeVar("Options", bound=ConnectionOptions)
 
 _SECRET = {"ssl_password"}
-
-_FOREIGN = {
-    "queue.buffering.max.messages": "buffer.memory (bytes, not messages)",
-    "queue.buffering.max.kbytes": "buffer.memory (bytes)",
-    "queue.buffering.max.ms": "linger.ms",
-    "batch.num.messages": "batch.size (bytes)",
-    "message.timeout.ms": "delivery.timeout.ms",
-    "message.send.max.retries": "retries",
-    "message.max.bytes": "max.request.size",
-    "compression.codec": "compression.type",
-    "request.required.acks": "acks",
-    "fetch.wait.max.ms": "fetch.max.wait.ms",
-    "fetch.message.max.bytes": "max.partition.fetch.bytes",
-    "queued.max.messages.kbytes": "fetch.max.bytes (bytes)",
-    "queued.min.messages": "fetch.max.bytes",
-    "metadata.broker.list": "bootstrap.servers",
-    "socket.timeout.ms": "request.timeout.ms",
-    "topic.metadata.refresh.interval.ms": "metadata.max.age.ms",
-    "ssl.ca.location": "ssl.cafile",
-    "ssl.truststore.location": "ssl.cafile (PEM)",
-    "ssl.certificate.location": "ssl.certfile",
-    "ssl.keystore.location": "ssl.certfile (PEM)",
-    "ssl.key.location": "ssl.keyfile",
-    "ssl.key.password": "ssl.password",
-    "ssl.endpoint.identification.algorithm": "ssl.check.hostname (true or false)",
-    "error.cb": "exceptions, and the logger 'kafkawire'",
-    "stats.cb": "Producer.counts()",
-    "dr.cb": "on_delivery of send()",
-    "on.delivery": "on_delivery of send()",
-    "logger": "the logger 'kafkawire'",
-}
-"""Names that users of other clients know, and what to say instead."""
-
 
 _declared: dict[type, Mapping[str, tuple[Any, Option]]] = {}
 
@@ -208,13 +228,13 @@ def resolve(kind: type[Options], given: Mapping[str, Any]) -> Options:
     Raises ConfigurationError for an unknown name (naming the nearest valid one), a value of the wrong type or out of range.
     """
     table = declared(kind)
-    for name in given:
-        if name not in table:
-            raise ConfigurationError(f"unknown option {name!r}{_suggest(name, table)}")
     values = {name: option.default for name, (_, option) in table.items()}
     for name, value in given.items():
-        _check(name, value, *table[name])
-        values[name] = value
+        if name in table:
+            hint, option = table[name]
+            values[name] = _checked(name, _meant(value, option), hint, option)
+        elif not _unset(name, value):
+            raise ConfigurationError(f"unknown option {name!r}{_advice(name, table)}")
     return cast(Options, _Resolved(values))
 
 
@@ -247,15 +267,16 @@ def from_properties(kind: type[ConnectionOptions], properties: Mapping[str, Any]
     options = {}
     for key, value in properties.items():
         name = key.replace(".", "_")
-        if name not in table:
-            raise ConfigurationError(f"unknown property {key!r}{_suggest(name, table, dotted=True)}")
-        options[name] = _parse(key, value, table[name][0]) if isinstance(value, str) else value
+        if name in table:
+            options[name] = _parse(key, value, table[name][0]) if isinstance(value, str) else value
+        elif not _unset(name, value):
+            raise ConfigurationError(f"unknown property {key!r}{_advice(name, table, dotted=True)}")
     return options
 
 
 def parse_servers(servers: str | Sequence[str]) -> list[tuple[str, int]]:
     """(host, port) pairs of `bootstrap_servers`; IPv6 addresses stand in brackets (trap 110)."""
-    texts = servers.split(",") if isinstance(servers, str) else servers
+    texts = [text for text in servers.split(",") if text.strip()] if isinstance(servers, str) else servers
     given: Any = texts
     if not isinstance(given, Sequence) or not all(isinstance(text, str) for text in given):
         raise ConfigurationError(f"bootstrap_servers: {servers!r} is neither text nor a list of texts, each host:port")
@@ -294,13 +315,20 @@ def tls_options(options: ConnectionOptions) -> TlsOptions | None:
     )
 
 
-def _suggest(name: str, table: Mapping[str, Any], *, dotted: bool = False) -> str:
-    for beginning, feature in _NOT_YET.items():
-        if name.replace("_", ".").startswith(beginning):
-            return f": {feature} are not in this release"
-    foreign = _FOREIGN.get(name.replace("_", "."))
-    if foreign is not None:
-        return f": use {foreign if dotted else foreign.replace('.', '_')}"
+def _unset(name: str, value: Any) -> bool:
+    """Whether an option of another client's is given as what all of them take for "not set"."""
+    return value is None and is_foreign(name)
+
+
+def _advice(name: str, table: Mapping[str, Any], *, dotted: bool = False) -> str:
+    """What to write in place of an option that `table` does not have. Knowledge goes before the nearest name."""
+    if "." in name:
+        return ": keywords have underscores for dots; from_properties() takes names with dots"
+    if is_foreign(name):
+        return f": {advice(name, dotted=dotted)}"
+    for kind in (ProducerOptions, ConsumerOptions):
+        if name in declared(kind):
+            return f": it is an option of {kind.__name__.removesuffix('Options')}"
     near = difflib.get_close_matches(name, table, n=1, cutoff=0.5)
     if not near:
         return ""
@@ -312,26 +340,51 @@ def _kinds(hint: Any) -> tuple[Any, ...]:
     return get_args(hint) if type(hint).__name__ in ("UnionType", "_UnionGenericAlias", "Union") else (hint,)
 
 
-def _check(name: str, value: Any, hint: Any, option: Option) -> None:
+def _meant(value: Any, option: Option) -> Any:
+    """Our value for what other clients call by another name; names count in capitals too."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float, type(None))):
+        return value
+    spelled = value.lower() if isinstance(value, str) else value
+    ours: Mapping[Any, Any] = {choice.lower(): choice for choice in option.choices or () if isinstance(choice, str)}
+    return option.same[spelled] if spelled in option.same else ours.get(spelled, value)
+
+
+def _checked(name: str, value: Any, hint: Any, option: Option) -> Any:
+    """The value, if it is one for the option."""
     shown = "the value given" if option.secret else repr(value)
     if option.choices is not None:
-        if value not in option.choices or isinstance(value, bool):
-            raise ConfigurationError(f"{name}: {shown} is not one of {', '.join(map(repr, option.choices))}")
-        return
-    kinds = _kinds(hint)
-    for plain in (bool, int, str):
-        if plain in kinds and isinstance(value, plain) and not (plain is int and isinstance(value, bool)):
-            break
-    else:
-        if all(kind in (bool, int, str, type(None)) for kind in kinds) and not (value is None and type(None) in kinds):
-            expected = " or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds)
-            raise ConfigurationError(f"{name}: {shown} is not {expected}")
-        if any(get_origin(kind) is not None and "Callable" in str(kind) for kind in kinds) and not (
-            callable(value) or value is None
-        ):
-            raise ConfigurationError(f"{name}: {shown} is not callable")
-    if option.minimum is not None and value is not None and value < option.minimum:
+        _check_choice(name, value, option)
+    elif not _fits(value, _kinds(hint)):
+        raise ConfigurationError(f"{name}: {shown} is not {_expected(_kinds(hint))}")
+    elif option.minimum is not None and value is not None and value < option.minimum:
         raise ConfigurationError(f"{name}: {value} is less than {option.minimum}")
+    return value
+
+
+def _check_choice(name: str, value: Any, option: Option) -> None:
+    choices = option.choices or ()
+    if not any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices):
+        shown = ", ".join(map(repr, choices))
+        hint = f": {option.hint}" if option.hint else ""
+        raise ConfigurationError(f"{name}: {value!r} is not {'one of ' if len(choices) > 1 else ''}{shown}{hint}")
+
+
+def _fits(value: Any, kinds: tuple[Any, ...]) -> bool:
+    """Whether a value is of one of these types; of those that are no plain ones, only functions can be told here."""
+    if any(kind in kinds and isinstance(value, kind) and not (kind is int and isinstance(value, bool)) for kind in _PLAIN):
+        return True
+    if all(kind in _PLAIN for kind in kinds):
+        return False
+    return callable(value) or value is None or not any("Callable" in str(kind) for kind in kinds)
+
+
+def _expected(kinds: tuple[Any, ...]) -> str:
+    if any(kind not in _PLAIN for kind in kinds):
+        return "callable"
+    return " or ".join(kind.__name__.replace("NoneType", "None") for kind in kinds)
+
+
+_PLAIN = (bool, int, str, type(None))
 
 
 def _parse(key: str, text: str, hint: Any) -> Any:

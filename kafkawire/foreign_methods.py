@@ -10,14 +10,12 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from kafkawire.foreign_options import each
+
 __all__ = ["ADMIN", "ASYNC_DELIVERY", "CONSUMER", "DELIVERY", "MESSAGE", "METADATA", "PRODUCER", "instead_of", "no_such_name"]
 
 T = TypeVar("T")
 Names = Mapping[str, str]
-
-
-def _each(text: str, names: str) -> dict[str, str]:
-    return dict.fromkeys(names.split(), text)
 
 
 _GROUPS = "consumer groups are not in this release yet"
@@ -32,7 +30,7 @@ _ANY_CLIENT = {
     "stop": "use close(), or a with statement",
     "bootstrap": "not needed: it connects when something is first asked of it; bootstrap_connected() says whether it has",
     "set_sasl_credentials": "SASL is not in this release yet",
-    **_each(
+    **each(
         "metrics are not pushed to brokers",
         "client_instance_id register_metric_for_subscription unregister_metric_from_subscription",
     ),
@@ -48,9 +46,9 @@ PRODUCER: Names = {
     "cluster_id": _ADMIN,
     "metrics": "use counts()",
     "purge": "use abandon(), which closes at once and fails what is queued",
-    **_each("use send_many(topic, values, keys)", "produce_batch create_batch send_batch"),
+    **each("use send_many(topic, values, keys)", "produce_batch create_batch send_batch"),
     "max_usable_produce_magic": "not needed: each broker gets the newest record format that it takes",
-    **_each(
+    **each(
         _TRANSACTIONS,
         "init_transactions begin_transaction commit_transaction abort_transaction send_offsets_to_transaction transaction",
     ),
@@ -60,20 +58,20 @@ CONSUMER: Names = {
     **_ANY_CLIENT,
     "subscribe": "name the topics when you make it, Consumer('a', 'b', ...), or use assign(); " + _GROUPS,
     "subscription": "use assignment()",
-    **_each("use assign([])", "unsubscribe unassign"),
-    **_each(
+    **each("use assign([])", "unsubscribe unassign"),
+    **each(
         "use assign() with all partitions; those that were read before keep their position",
         "incremental_assign incremental_unassign",
     ),
-    **_each("use poll(timeout=seconds, max_records=n), which returns a list of messages", "consume getmany"),
+    **each("use poll(timeout=seconds, max_records=n), which returns a list of messages", "consume getmany"),
     "getone": "iterate over the consumer, or use next(consumer), with asyncio `await anext(consumer)`",
-    **_each(
+    **each(
         _GROUPS,
         "commit commit_async commit_sync committed store_offsets seek_to_committed memberid group_metadata"
         " consumer_group_metadata enforce_rebalance",
     ),
-    **_each("use beginning_offsets(partitions) and end_offsets(partitions)", "get_watermark_offsets query_watermark_offsets"),
-    **_each("use end_offsets(partitions), or lag()", "highwater last_stable_offset"),
+    **each("use beginning_offsets(partitions) and end_offsets(partitions)", "get_watermark_offsets query_watermark_offsets"),
+    **each("use end_offsets(partitions), or lag()", "highwater last_stable_offset"),
     "current_lag": "use lag()",
     "metrics": "use lag()",
     "last_poll_timestamp": "not kept: note the time when poll() returns",
@@ -86,9 +84,9 @@ CONSUMER: Names = {
 ADMIN: Names = {
     **_ANY_CLIENT,
     "list_topics": "use topics()",
-    **_each("use partitions(topic)", "describe_topics describe_topic_partitions"),
+    **each("use partitions(topic)", "describe_topics describe_topic_partitions"),
     "describe_cluster": "use brokers and controller",
-    **_each(
+    **each(
         _ADMIN,
         """
         create_topics delete_topics create_partitions delete_records describe_configs alter_configs incremental_alter_configs
@@ -102,30 +100,30 @@ ADMIN: Names = {
 """On a Connection, for users of admin clients."""
 
 _OUTCOME: Names = {
-    **_each(_CALLBACK, "add_callback add_errback add_both add_done_callback chain"),
-    **_each(_ACCEPTED, "cancel cancelled"),
-    **_each("use done()", "is_done running"),
+    **each(_CALLBACK, "add_callback add_errback add_both add_done_callback chain"),
+    **each(_ACCEPTED, "cancel cancelled"),
+    **each("use done()", "is_done running"),
 }
 
 DELIVERY: Names = {
     **_OUTCOME,
-    **_each("use result(timeout=seconds)", "get value wait"),
-    **_each("use exception(timeout=seconds), which is None for a record that was written", "succeeded failed retriable"),
-    **_each(_TEXT_OF_RESULT + "use result().topic and so on", "topic partition offset timestamp"),
+    **each("use result(timeout=seconds)", "get value wait"),
+    **each("use exception(timeout=seconds), which is None for a record that was written", "succeeded failed retriable"),
+    **each(_TEXT_OF_RESULT + "use result().topic and so on", "topic partition offset timestamp"),
 }
 """On what send() returns."""
 
 ASYNC_DELIVERY: Names = {
     **_OUTCOME,
-    **_each(
+    **each(
         "await it: that returns the metadata or raises the error", "get value wait result exception succeeded failed retriable"
     ),
-    **_each(_TEXT_OF_RESULT + "use (await delivery).topic and so on", "topic partition offset timestamp"),
+    **each(_TEXT_OF_RESULT + "use (await delivery).topic and so on", "topic partition offset timestamp"),
 }
 
 MESSAGE: Names = {
     "error": "poll() returns records only, and raises errors",
-    **_each("use len() of the key or value", "serialized_key_size serialized_value_size serialized_header_size"),
+    **each("use len() of the key or value", "serialized_key_size serialized_value_size serialized_header_size"),
     "checksum": "checksums are verified when records are read (check_crcs)",
     "latency": "not measured: note the time when you send",
     "topic_partition": "use TopicPartition(message.topic, message.partition)",
@@ -134,31 +132,31 @@ MESSAGE: Names = {
 """On a message, whose parts are attributes and not methods."""
 
 METADATA: Names = {
-    **_each("not kept: give on_delivery a function that knows them, as functools.partial(report, key)", "key value headers"),
+    **each("not kept: give on_delivery a function that knows them, as functools.partial(report, key)", "key value headers"),
     "error": "on_delivery gets it as first argument, result() raises it",
-    **_each("use len() of what you send", "serialized_key_size serialized_value_size serialized_header_size"),
+    **each("use len() of what you send", "serialized_key_size serialized_value_size serialized_header_size"),
     "checksum": "brokers do not return one",
     "topic_partition": "use TopicPartition(metadata.topic, metadata.partition)",
     "latency": "not measured: note the time when you send",
 }
 
 _MODULE: Names = {
-    **_each("use Producer", "KafkaProducer SerializingProducer AvroProducer MockProducer"),
-    **_each("use Consumer", "KafkaConsumer DeserializingConsumer AvroConsumer SimpleConsumer"),
-    **_each("use kafkawire.aio.Producer", "AIOKafkaProducer AIOProducer"),
-    **_each("use kafkawire.aio.Consumer", "AIOKafkaConsumer AIOConsumer"),
-    **_each("use Connection", "KafkaClient AIOKafkaClient SimpleClient"),
-    **_each("use Message", "ConsumerRecord"),
-    **_each("use KafkaError; the others are in kafkawire.errors", "KafkaException KafkaTimeoutError"),
-    **_each(
+    **each("use Producer", "KafkaProducer SerializingProducer AvroProducer MockProducer"),
+    **each("use Consumer", "KafkaConsumer DeserializingConsumer AvroConsumer SimpleConsumer"),
+    **each("use kafkawire.aio.Producer", "AIOKafkaProducer AIOProducer"),
+    **each("use kafkawire.aio.Consumer", "AIOKafkaConsumer AIOConsumer"),
+    **each("use Connection", "KafkaClient AIOKafkaClient SimpleClient"),
+    **each("use Message", "ConsumerRecord"),
+    **each("use KafkaError; the others are in kafkawire.errors", "KafkaException KafkaTimeoutError"),
+    **each(
         "the admin client is not in this release yet; Connection sends any request", "KafkaAdminClient AdminClient NewTopic"
     ),
-    **_each(
+    **each(
         _GROUPS,
         "OffsetAndMetadata ConsumerRebalanceListener AsyncConsumerRebalanceListener ConsumerGroupMetadata ShareConsumer",
     ),
-    **_each("give key_serializer and value_serializer a function", "Serializer JsonSerializer DefaultSerializer"),
-    **_each("give key_deserializer and value_deserializer a function", "Deserializer JsonDeserializer"),
+    **each("give key_serializer and value_serializer a function", "Serializer JsonSerializer DefaultSerializer"),
+    **each("give key_deserializer and value_deserializer a function", "Deserializer JsonDeserializer"),
 }
 """Imported from kafkawire or kafkawire.aio."""
 

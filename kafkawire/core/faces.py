@@ -120,9 +120,9 @@ class ConnectionFace:
     """The options, the driver and the client of a cluster."""
 
     def __init__(self, net: Net, servers: str | Sequence[str] | None, options: ConnectionOptions) -> None:
-        if servers is not None:
-            options["bootstrap_servers"] = servers
-        self.options = resolve(ConnectionOptions, options)
+        if servers is not None and "bootstrap_servers" in options:
+            raise ConfigurationError("the servers are given twice: once without a name and once as bootstrap_servers")
+        self.options = resolve(ConnectionOptions, options if servers is None else {**options, "bootstrap_servers": servers})
         self.client = Client(net, self.options)
 
     @classmethod

@@ -13,6 +13,7 @@ from kafkawire.errors import ConfigurationError
     [
         ("a:1", [("a", 1)]),
         ("a:1, b:2 ,c:3", [("a", 1), ("b", 2), ("c", 3)]),
+        ("a:1, b:2, ", [("a", 1), ("b", 2)]),
         (["a:1", "b:2"], [("a", 1), ("b", 2)]),
         ("[::1]:9092,[2001:db8::1]:65535", [("::1", 9092), ("2001:db8::1", 65535)]),
         ("host.example.:9092", [("host.example.", 9092)]),
@@ -23,7 +24,7 @@ def test_servers(given, parsed):
 
 
 @pytest.mark.parametrize(
-    "given", ["a", "a:", ":1", "a:b", "a:1,", "a:65536", "::1:9092", "[::1]", "a:-1", "a:²", [], [1]], ids=str
+    "given", ["a", "a:", ":1", "a:b", "", ",", "a:65536", "::1:9092", "[::1]", "a:-1", "a:²", [], [1]], ids=str
 )
 def test_servers_that_are_none(given):
     with pytest.raises(ConfigurationError, match="bootstrap_servers"):

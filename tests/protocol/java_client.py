@@ -93,6 +93,10 @@ class JavaClient:
             self._classes[name] = found
         return self._classes[name]
 
+    def option_names(self, config: str) -> list[str]:
+        """The options of "producer.ProducerConfig" and the like, without those of brokers."""
+        return [str(name) for name in self._class(f"org.apache.kafka.clients.{config}").configNames()]
+
     # Messages
 
     def encode_json(self, cls: type[Message], version: int, text: str) -> bytes:
