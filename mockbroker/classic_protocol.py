@@ -27,6 +27,14 @@ _TICK = 0.001
 _SETTLED = (GroupState.EMPTY, GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
 """Where a rebalance can begin."""
 
+_EXPELS_UNSYNCED_SINCE = (2, 8)
+"""Before, a group waited for members that did not sync as long as their sessions lasted (KAFKA-12890)."""
+
+_REBALANCING = (GroupState.PREPARING_REBALANCE,)
+_REBALANCING_OR_SYNCING = (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE)
+_QUIET_WHILE_SYNCING_SINCE = (2, 6)
+"""Before, heartbeats were answered with REBALANCE_IN_PROGRESS while members fetched their assignments, too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Join:
@@ -68,12 +76,14 @@ class Leaver:
 
 
 class ClassicProtocol:
-    """Acts on groups. Times are seconds, as the driver counts them."""
+    """Acts on groups as brokers of a version do. Times are seconds, as the driver counts them."""
 
-    def __init__(self, timers: Timers, config: BrokerConfigs) -> None:
+    def __init__(self, timers: Timers, config: BrokerConfigs, version: tuple[int, ...]) -> None:
         self._timers = timers
         self._config = config
         self._ids = 0
+        self._expels_unsynced = version >= _EXPELS_UNSYNCED_SINCE
+        self._tells_to_rejoin = _REBALANCING if version >= _QUIET_WHILE_SYNCING_SINCE else _REBALANCING_OR_SYNCING
 
     # Requests
 
@@ -124,7 +134,7 @@ class ClassicProtocol:
         if generation != group.generation:
             return ErrorCode.ILLEGAL_GENERATION
         self.keep_session(group, group.members[member_id], now)
-        return ErrorCode.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else None
+        return ErrorCode.REBALANCE_IN_PROGRESS if group.state in self._tells_to_rejoin else None
 
     def leave(self, group: ClassicGroup, leavers: Iterable[Leaver], now: float) -> list[ErrorCode | None]:
         """Take members out; the error of each."""
@@ -276,7 +286,8 @@ class ClassicProtocol:
             member.is_new = False
             group.pending_sync.add(member.id)
             self.keep_session(group, member, now)
-        group.sync_timer = self._timers.at(now + group.rebalance_timeout, partial(self._expire_syncs, group))
+        if self._expels_unsynced:
+            group.sync_timer = self._timers.at(now + group.rebalance_timeout, partial(self._expire_syncs, group))
 
     def _end_syncs(self, group: ClassicGroup, answer: Callable[[Member], Synced], now: float) -> None:
         for member in group.members.values():

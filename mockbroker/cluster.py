@@ -85,7 +85,7 @@ class Cluster:
         self.topics: dict[str, Topic] = {}
         self.timers = Timers()
         """What the cluster does by itself. Drivers run them, and everything else that needs the time gets it as `now`."""
-        self.groups = Groups(self.timers, self.config)
+        self.groups = Groups(self.timers, self.config, self.profile.version)
         self.faults = Faults()
         self.journal = Journal(self)
         self._topics_by_id: dict[bytes, Topic] = {}

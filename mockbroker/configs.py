@@ -159,10 +159,17 @@ class BrokerConfigs(Mapping[str, str]):
         for values in (self._of_all, self._static, self.known.defaults):
             if name in values:
                 return values[name]
-        for coarser, milliseconds in _UNITS.get(name, {}).items():
-            if coarser in self:
-                return str(max(int(self[coarser]) * milliseconds, -1))
-        raise KeyError(name)
+        product = self.product(name)
+        if product is None:
+            raise KeyError(name)
+        return str(max(product, -1))  # what has no end has no unit
+
+    def product(self, name: str) -> int | None:
+        """The value as it comes of coarser units, if it was given in those only."""
+        if any(name in values for values in (self._of_all, self._static, self.known.defaults)):
+            return None
+        units = _UNITS.get(name, {}).items()
+        return next((int(self[coarser]) * milliseconds for coarser, milliseconds in units if coarser in self), None)
 
     def __setitem__(self, name: str, value: str) -> None:
         """Configure all brokers as if they had been started so."""

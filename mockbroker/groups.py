@@ -22,8 +22,8 @@ __all__ = ["Groups"]
 class Groups:
     """All groups, whichever broker coordinates them."""
 
-    def __init__(self, timers: Timers, config: BrokerConfigs) -> None:
-        self.classic = ClassicProtocol(timers, config)
+    def __init__(self, timers: Timers, config: BrokerConfigs, version: tuple[int, ...]) -> None:
+        self.classic = ClassicProtocol(timers, config, version)
         self._timers = timers
         self._config = config
         self._groups: dict[str, ClassicGroup] = {}

@@ -5,6 +5,7 @@ Left out: transactions.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkawire.errors import CorruptRecordsError, ErrorCode, broker_error
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
     from kafkawire.protocol.wire import Buffer
     from mockbroker.topics import Partition
 
-__all__ = ["AppendInfo", "append"]
+__all__ = ["AppendInfo", "WrongFormError", "append", "check_form"]
 
 _ZSTD_SINCE = 7
+
+
+class WrongFormError(Exception):
+    """A request does not bring what its version has to bring. Which error that is depends on the broker's version."""
 
 
 class AppendInfo(NamedTuple):
@@ -35,7 +40,7 @@ def append(
 ) -> AppendInfo:
     """Check what a Produce request of this version brought, and append it in the log's format.
 
-    limit_times: whether records may be refused for their times. Raises BrokerError with the code to answer, and
+    limit_times: whether records may be refused for their times. Raises BrokerError with the code to answer, WrongFormError, and
     RecordsRejectedError where the log has looked at them.
     """
     log_append_time = now_ms if partition.topic.config("message.timestamp.type") == "LogAppendTime" else None
@@ -68,12 +73,18 @@ def _read(data: Buffer, version: int) -> list[RecordBatch]:
     return batches
 
 
+def check_form(data: Buffer, version: int) -> None:
+    """Raise WrongFormError or BrokerError for what no log takes, before anybody has looked for one."""
+    with suppress(CorruptRecordsError):
+        _check_form(list(records.read_batches(data, check_crcs=False)), data, version)
+
+
 def _check_form(batches: list[RecordBatch], data: Buffer, version: int) -> None:
     """Since version 3 a request brings exactly one batch of format 2 (trap 27)."""
     if version < 3:
         return
     if len(batches) != 1 or batches[0].magic != 2 or batches[0].end != len(data):
-        raise broker_error(ErrorCode.INVALID_RECORD, f"Produce v{version} takes exactly one batch of format 2")
+        raise WrongFormError(f"Produce v{version} takes exactly one batch of format 2")
     if batches[0].codec is Codec.ZSTD and version < _ZSTD_SINCE:
         raise broker_error(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
 

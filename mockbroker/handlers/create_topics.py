@@ -13,6 +13,7 @@ from kafkawire.errors import BrokerError, ErrorCode, broker_error
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 from mockbroker.answers import Answer
 from mockbroker.call import Call
+from mockbroker.configs import Source
 from mockbroker.topics import Topic
 
 __all__ = ["MOST_RECORDS", "handle"]
@@ -24,6 +25,7 @@ MOST_RECORDS = 10_000
 _METADATA_LOG = "__cluster_metadata"
 _Asked = CreateTopicsRequest.CreatableTopic
 _TopicAnswer = CreateTopicsResponse.CreatableTopicResult
+_Config = _TopicAnswer.CreatableTopicConfigs
 
 
 def handle(call: Call, request: CreateTopicsRequest, now: float) -> Answer:
@@ -105,10 +107,20 @@ def _assignments(asked: _Asked) -> Sequence[Sequence[int]]:
     return [replicas[index] for index in sorted(replicas)]
 
 
-def _configs(call: Call, topic: Topic) -> list[_TopicAnswer.CreatableTopicConfigs]:
-    return [
-        _TopicAnswer.CreatableTopicConfigs(
-            name=name, value=topic.config(name), config_source=topic.config_source(name, call.broker.id)
-        )
-        for name in call.cluster.config.known.topic
-    ]
+def _configs(call: Call, topic: Topic) -> list[_Config]:
+    told = _as_controllers_tell if call.cluster.profile.kraft else _as_brokers_tell
+    return [told(call, topic, name) for name in call.cluster.config.known.topic]
+
+
+def _as_brokers_tell(call: Call, topic: Topic, name: str) -> _Config:
+    """Where a value was given in a coarser unit, that does not count as its source."""
+    given = topic.given(name, call.broker.id)
+    return _Config(name=name, value=topic.config(name), config_source=given[0].source if given else Source.DEFAULT)
+
+
+def _as_controllers_tell(call: Call, topic: Topic, name: str) -> _Config:
+    """KRaft's know the source in any unit, and multiply by the unit even the -1 of what has no end."""
+    config = call.cluster.config
+    product = None if name in topic.configs else config.product(config.known.topic[name].synonym or "")
+    value = topic.config(name) if product is None else str(product)
+    return _Config(name=name, value=value, config_source=topic.config_source(name, call.broker.id))

@@ -5,8 +5,11 @@ Left out: documentation (always null), loggers, client metrics, groups.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kafkawire.errors import BrokerError, ErrorCode
 from kafkawire.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+from kafkawire.protocol.wire import ZERO_UUID
 from mockbroker.answers import Answer
 from mockbroker.call import Call
 from mockbroker.config_changes import ResourceType
@@ -15,6 +18,13 @@ from mockbroker.topics import Topic, check_topic_name
 
 __all__ = ["handle"]
 
+
+_OF_ALL_SINCE = (1, 1)
+_KNOWS_TOPICS_SINCE = (2, 0)
+"""Before, a topic that did not exist was described as it would be."""
+
+_NO_NULLS_SINCE = (2, 7)
+"""From here on an error has an empty message where it had none, and nothing counts as default in version 0."""
 
 _Asked = DescribeConfigsRequest.Resource
 _Result = DescribeConfigsResponse.Result
@@ -28,13 +38,14 @@ def handle(call: Call, request: DescribeConfigsRequest, now: float) -> Answer:
 
 
 def _describe(call: Call, asked: _Asked, *, synonyms: bool) -> _Result:
-    result = _Result(resource_type=asked.resource_type, resource_name=asked.resource_name, error_message="")
+    nothing = None if call.cluster.profile.version < _NO_NULLS_SINCE else ""
+    result = _Result(resource_type=asked.resource_type, resource_name=asked.resource_name, error_message=nothing)
     error = call.injected_error(asked.resource_name)
     if error is not None:
         result.error_code, result.error_message = error, error.text
     elif asked.resource_type == ResourceType.TOPIC:
         _describe_topic(call, asked, result)
-    elif asked.resource_type == ResourceType.BROKER and asked.resource_name in ("", str(call.broker.id)):
+    elif asked.resource_type == ResourceType.BROKER and asked.resource_name in _own_names(call):
         result.configs = _broker_configs(call) if asked.resource_name else _cluster_configs(call)
     else:
         result.error_code, result.error_message = ErrorCode.INVALID_REQUEST, _why_not(call, asked)
@@ -47,24 +58,35 @@ def _describe(call: Call, asked: _Asked, *, synonyms: bool) -> _Result:
 
 
 def _why_not(call: Call, asked: _Asked) -> str:
-    if asked.resource_type == ResourceType.BROKER and asked.resource_name in map(str, call.cluster.brokers):
-        return f"Unexpected broker id, expected {call.broker.id} or empty string, but received {asked.resource_name}"
-    return ErrorCode.INVALID_REQUEST.text
+    if asked.resource_type != ResourceType.BROKER:
+        return ErrorCode.INVALID_REQUEST.text
+    if not asked.resource_name.isdecimal():
+        return f"Broker id must be an integer, but it is: {asked.resource_name}"
+    own = " or ".join(name or "empty string" for name in _own_names(call))
+    return f"Unexpected broker id, expected {own}, but received {asked.resource_name}"
+
+
+def _own_names(call: Call) -> Sequence[str]:
+    """The names under which a broker describes itself, and since 1.1 what all have in common (KIP-226)."""
+    own = str(call.broker.id)
+    return (own, "") if call.cluster.profile.version >= _OF_ALL_SINCE else (own,)
 
 
 def _describe_topic(call: Call, asked: _Asked, result: _Result) -> None:
-    topic = call.cluster.find_topic(asked.resource_name)
-    if isinstance(topic, Topic):
-        for name, definition in call.cluster.config.known.topic.items():
-            given = topic.given(name, call.broker.id)
-            result.configs.append(_config(call, name, definition, given, given[0].value if given else topic.config(name)))
-        return
     try:
         check_topic_name(asked.resource_name)
     except BrokerError as refusal:
         result.error_code, result.error_message = refusal.error, refusal.context
+        return
+    topic = call.cluster.find_topic(asked.resource_name)
+    if not isinstance(topic, Topic) and call.cluster.profile.version < _KNOWS_TOPICS_SINCE:
+        topic = Topic(asked.resource_name, ZERO_UUID, {}, call.cluster.config)
+    if isinstance(topic, Topic):
+        for name, definition in call.cluster.config.known.topic.items():
+            given = topic.given(name, call.broker.id)
+            result.configs.append(_config(call, name, definition, given, given[0].value if given else topic.config(name)))
     else:
-        result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        result.error_code = topic
 
 
 def _broker_configs(call: Call) -> list[_Config]:
@@ -72,6 +94,7 @@ def _broker_configs(call: Call) -> list[_Config]:
     own = {
         "broker.id": str(broker.id),
         "node.id": str(broker.id),
+        "advertised.listeners": f"PLAINTEXT://{broker.host}:{broker.port}",
         "listeners": f"PLAINTEXT://{broker.host}:{broker.port}",
         **({} if broker.rack is None else {"broker.rack": broker.rack}),
     }
@@ -101,7 +124,7 @@ def _config(call: Call, name: str, definition: ConfigDefinition, given: list[Con
         name=name,
         value=None if definition.sensitive else value,
         read_only=definition.read_only,
-        is_default=call.version == 0 and source is Source.DEFAULT,
+        is_default=call.version == 0 and call.cluster.profile.version < _NO_NULLS_SINCE and source is Source.DEFAULT,
         config_source=source,
         is_sensitive=definition.sensitive,
         synonyms=[_Config.Synonym(name=one.name, value=one.value, source=one.source) for one in given],

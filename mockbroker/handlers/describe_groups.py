@@ -31,7 +31,7 @@ def _describe(call: Call, group_id: str, with_operations: bool) -> _Described:
     if error is not None:
         return _Described(group_id=group_id, error_code=error, group_state="")
     group = call.cluster.groups.find(group_id)
-    described = _missing(call, group_id) if group is None else _present(group)
+    described = _missing(call, group_id) if group is None else _present(call, group)
     if with_operations and not described.error_code:
         described.authorized_operations = _operations(call)
     return described
@@ -45,11 +45,12 @@ def _missing(call: Call, group_id: str) -> _Described:
     return described
 
 
-def _present(group: ClassicGroup) -> _Described:
+def _present(call: Call, group: ClassicGroup) -> _Described:
     stable = group.state is GroupState.STABLE
+    syncing = group.state is GroupState.COMPLETING_REBALANCE and call.cluster.profile.version < _COMPLETING_SINCE
     return _Described(
         group_id=group.id,
-        group_state=group.state.value,
+        group_state="AwaitingSync" if syncing else group.state.value,
         protocol_type=group.protocol_type or "",
         protocol_data=group.protocol or "" if stable else "",
         members=[
@@ -64,6 +65,10 @@ def _present(group: ClassicGroup) -> _Described:
             for member in group.members.values()
         ],
     )
+
+
+_COMPLETING_SINCE = (1, 1)
+"""From here on the state is called CompletingRebalance."""
 
 
 def _operations(call: Call) -> int:

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from kafkawire.errors import BrokerError, ErrorCode, broker_error
 from kafkawire.protocol.messages.produce import ProduceRequest, ProduceResponse
-from mockbroker.answers import CLOSE, NO_REPLY, Answer
+from mockbroker.answers import CLOSE, HANG, NO_REPLY, Answer, Silence
 from mockbroker.call import Call
 from mockbroker.record_checks import RecordsRejectedError
 from mockbroker.topics import Partition, Topic
-from mockbroker.validator import append
+from mockbroker.validator import WrongFormError, append, check_form
 
 __all__ = ["handle"]
 
@@ -31,11 +31,24 @@ _TELL_WHERE_THE_LOG_STARTS = (  # KIP-360
 )
 
 
+# What brokers of each version do with a request whose records are not in the form of its version, or are missing.
+_CODE_FOR_FORM_SINCE = (2, 1)  # before, the connection is closed
+_INVALID_RECORD_SINCE = (2, 4)  # before, CORRUPT_MESSAGE
+_CODE_FOR_NOTHING_SINCE = (2, 8)  # before, the connection is closed
+_NULL_HANGS_SINCE = (3, 8)  # before, UNKNOWN_SERVER_ERROR
+
+
 def handle(call: Call, request: ProduceRequest, now: float) -> Answer:
+    silence = _silence(call, request)
+    if silence is not None:
+        return silence
     response = ProduceResponse()
-    for asked in request.topic_data:
-        answers = [_produce(call, request, asked, data, now) for data in asked.partition_data]
-        response.responses.append(_TopicAnswer(name=asked.name, topic_id=asked.topic_id, partition_responses=answers))
+    try:
+        for asked in request.topic_data:
+            answers = [_produce(call, request, asked, data, now) for data in asked.partition_data]
+            response.responses.append(_TopicAnswer(name=asked.name, topic_id=asked.topic_id, partition_responses=answers))
+    except WrongFormError:
+        return CLOSE
     answers = [answer for topic in response.responses for answer in topic.partition_responses]
     if request.acks == 0:
         return CLOSE if any(answer.error_code for answer in answers) else NO_REPLY
@@ -47,6 +60,17 @@ def handle(call: Call, request: ProduceRequest, now: float) -> Answer:
             if broker.id in leaders
         ]
     return response
+
+
+def _silence(call: Call, request: ProduceRequest) -> Silence | None:
+    """What comes instead of an answer where records are missing: Kafka fails at the whole request."""
+    if all(data.records for asked in request.topic_data for data in asked.partition_data):
+        return None
+    version = call.cluster.profile.version
+    is_null = any(data.records is None for asked in request.topic_data for data in asked.partition_data)
+    if version < _CODE_FOR_NOTHING_SINCE:
+        return CLOSE if is_null or call.version >= 3 else None
+    return HANG if is_null and version >= _NULL_HANGS_SINCE else None
 
 
 def _produce(
@@ -66,6 +90,11 @@ def _produce(
             _PartitionAnswer.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
             for index, reason in refusal.reasons.items()
         ]
+    except WrongFormError:
+        version = call.cluster.profile.version
+        if version < _CODE_FOR_FORM_SINCE:
+            raise
+        answer.error_code = ErrorCode.CORRUPT_MESSAGE if version < _INVALID_RECORD_SINCE else ErrorCode.INVALID_RECORD
     except BrokerError as refusal:
         answer.error_code = refusal.error
         if refusal.error in _TELL_WHERE_THE_LOG_STARTS:
@@ -88,21 +117,25 @@ def _append(
 ) -> None:
     cluster = call.cluster
     found = call.led_partition(topic, data.index)
+    error = _refusal(call, request, found)
+    if error is not None or data.records is None or isinstance(found, ErrorCode):
+        if error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and data.records is not None:
+            check_form(data.records, call.version)  # which Kafka looks at before it looks for a log
+        raise broker_error(error or ErrorCode.UNKNOWN_SERVER_ERROR, "not appended")
+    appended = append(found, data.records, call.version, cluster.profile.magic, cluster.wall_clock_ms(now), limit_times=True)
+    answer.base_offset = appended.base_offset
+    answer.log_append_time_ms = appended.log_append_time
+    answer.log_start_offset = found.log.start
+
+
+def _refusal(call: Call, request: ProduceRequest, found: Partition | ErrorCode) -> ErrorCode | None:
+    """Why nothing is appended, whatever the records are."""
+    if found is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
+        return found
+    if request.acks not in (-1, 0, 1):
+        return ErrorCode.INVALID_REQUIRED_ACKS
     if isinstance(found, ErrorCode):
-        answer.error_code = found
-    elif request.acks not in (-1, 0, 1):
-        answer.error_code = ErrorCode.INVALID_REQUIRED_ACKS
-    elif request.acks == -1 and len(cluster.in_sync_replicas(found)) < _least_in_sync(found):
-        raise broker_error(ErrorCode.NOT_ENOUGH_REPLICAS, "fewer replicas are in sync than min.insync.replicas")
-    else:
-        appended = append(
-            found,
-            data.records or b"",
-            call.version,
-            cluster.profile.magic,
-            cluster.wall_clock_ms(now),
-            limit_times=True,
-        )
-        answer.base_offset = appended.base_offset
-        answer.log_append_time_ms = appended.log_append_time
-        answer.log_start_offset = found.log.start
+        return found
+    if request.acks == -1 and len(call.cluster.in_sync_replicas(found)) < _least_in_sync(found):
+        return ErrorCode.NOT_ENOUGH_REPLICAS
+    return None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
-from kafkawire.errors import ErrorCode
+from kafkawire.errors import BrokerError, ErrorCode
 from kafkawire.protocol.messages.alter_configs import AlterConfigsRequest
+from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from kafkawire.protocol.messages.describe_configs import DescribeConfigsRequest
 from kafkawire.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkawire.protocol.messages.list_config_resources import ListConfigResourcesRequest
@@ -127,7 +130,7 @@ def test_versions_of_describe(version):
     found = {config.name: config for config in describe(mock.client(), TOPIC, "t", version=version, synonyms=False).configs}
     one = found["retention.ms"]
     assert one.value == "604800000"
-    assert one.is_default == (version == 0)
+    assert not one.is_default  # which brokers since 2.7 have forgotten about
     assert one.config_source == (DEFAULT if version else -1)
     assert one.config_type == (5 if version >= 3 else 0)
     assert one.synonyms == []
@@ -218,3 +221,57 @@ def test_all_listed_resources(client):
         (TOPIC, "t"), (BROKER, "1"), (BROKER, "2"), (8, "1"), (8, "2"),
     }  # fmt: skip
     assert client.call(ListConfigResourcesRequest(resource_types=[5]), 1).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+@pytest.mark.parametrize(
+    ("version", "max_message_bytes", "least_segment", "has_zstd"),
+    [("0.8.2", 1000012, 14, False), ("1.1", 1000012, 14, False), ("2.8", 1048588, 14, True), ("4.3", 1048588, 1048576, True)],
+)
+def test_configurations_are_those_of_the_version_played(version, max_message_bytes, least_segment, has_zstd):
+    mock = MemoryMock(version=version)
+    create = mock.cluster.create_topic
+    create("t", configs={"segment.bytes": str(least_segment)})
+    assert mock.cluster.topic("t").config("max.message.bytes") == str(max_message_bytes)
+    with pytest.raises(BrokerError, match=f"at least {least_segment}"):
+        create("u", configs={"segment.bytes": str(least_segment - 1)})
+    with pytest.raises(BrokerError, match="Unknown topic config name") if version < "4" else nullcontext():
+        create("v", configs={"compression.zstd.level": "3"})
+    with nullcontext() if has_zstd else pytest.raises(BrokerError, match="must be one of: uncompressed, snappy, lz4, gzip"):
+        create("w", configs={"compression.type": "zstd"})
+
+
+@pytest.mark.parametrize(
+    ("version", "error", "message", "found"),
+    [
+        ("0.11", ErrorCode.NONE, None, True),
+        ("1.1", ErrorCode.NONE, None, True),
+        ("2.0", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None, False),
+        ("2.6", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None, False),
+        ("2.7", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "", False),
+        ("3.9", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "", False),
+    ],
+)
+def test_a_topic_that_does_not_exist_is_described_as_each_version_does(version, error, message, found):
+    client = MemoryMock(version=version, topics={"t": 1}).client()
+    result = describe(client, TOPIC, "no", version=0, synonyms=False)
+    assert (result.error_code, result.error_message, bool(result.configs)) == (error, message, found)
+    here = describe(client, TOPIC, "t", "retention.ms", version=0, synonyms=False)
+    assert (here.error_message, here.configs[0].is_default) == (message, version < "2.7")
+    of_all = describe(client, BROKER, "", version=0, synonyms=False)
+    assert of_all.error_code == (ErrorCode.INVALID_REQUEST if version == "0.11" else 0)
+
+
+def test_where_a_broker_listens_is_static(client):
+    for name in ("listeners", "advertised.listeners"):
+        assert described(client, BROKER, "1", name)[:2] == ("PLAINTEXT://broker-1:9092", STATIC)
+
+
+@pytest.mark.parametrize(
+    ("version", "told", "source"), [("2.8", "-1", DEFAULT), ("3.3", "-60000", STATIC), ("4.3", "-60000", STATIC)]
+)
+def test_controllers_of_kraft_multiply_what_has_no_end(version, told, source):
+    mock = MemoryMock(version=version, config={"log.retention.minutes": "-1"})
+    asked = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=1)
+    (made,) = mock.client().call(CreateTopicsRequest(topics=[asked]), 5).topics
+    assert [(one.value, one.config_source) for one in made.configs if one.name == "retention.ms"] == [(told, source)]
+    assert described(mock.client(), TOPIC, "t", "retention.ms")[0] == "-1"

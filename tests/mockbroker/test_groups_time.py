@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.describe_groups import DescribeGroupsRequest
 from mockbroker import MockCluster
 from tests.mockbroker.groups import REBALANCE, SESSION, Member, coordinator, heartbeat, join, leave, stable, state, sync
 from tests.mockbroker.raw import MemoryMock, TcpClient, fetch_request
@@ -133,6 +134,36 @@ def test_who_does_not_ask_for_the_assignment_is_out(mock):
     assert state(mock) == ("Stable", {leader.id, follower.id})
     mock.clock.advance(BEFORE)
     assert state(mock) == ("PreparingRebalance", {leader.id})
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "told", "expelled"),
+    [
+        ("1.0", "AwaitingSync", ErrorCode.REBALANCE_IN_PROGRESS, False),
+        ("1.1", "CompletingRebalance", ErrorCode.REBALANCE_IN_PROGRESS, False),
+        ("2.5", "CompletingRebalance", ErrorCode.REBALANCE_IN_PROGRESS, False),
+        ("2.6", "CompletingRebalance", ErrorCode.NONE, False),
+        ("2.7", "CompletingRebalance", ErrorCode.NONE, False),
+        ("2.8", "CompletingRebalance", ErrorCode.NONE, True),
+        ("4.3", "CompletingRebalance", ErrorCode.NONE, True),
+    ],
+)
+def test_a_member_that_does_not_sync_is_expelled_where_brokers_do_so(version, name, told, expelled):
+    mock = MemoryMock(version=version)
+    client = mock.client()
+    member = client.call(join(session=3 * REBALANCE), 2).member_id
+
+    def described():
+        (group,) = client.call(DescribeGroupsRequest(groups=["g"]), 0).groups
+        return group.group_state, [each.member_id for each in group.members]
+
+    assert described() == (name, [member])
+    mock.clock.advance(REBALANCE - BEFORE)
+    assert client.call(heartbeat("g", member, 1), 0).error_code == told
+    mock.clock.advance(BEFORE)
+    assert described() == (("Empty", []) if expelled else (name, [member]))
+    mock.clock.advance(3 * REBALANCE)
+    assert described() == ("Empty", [])
 
 
 def test_a_leader_that_brings_no_assignment_is_out(mock):

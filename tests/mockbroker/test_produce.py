@@ -264,3 +264,41 @@ def test_a_producer_names_its_id_and_epoch_or_neither():
         assert client.call(asked, 4).error_code == ErrorCode.INVALID_REQUEST
     answer = client.call(InitProducerIdRequest(transactional_id=None, producer_id=7, producer_epoch=3), 4)
     assert (answer.error_code, answer.producer_epoch) == (0, 0)
+
+
+TWO_BATCHES = bytes(batch(b"a") + batch(b"b"))
+CLOSED, HANGS, WRONG_ACKS = "closes", "says nothing more", ErrorCode.INVALID_REQUIRED_ACKS
+
+
+@pytest.mark.parametrize(
+    ("version", "in_wrong_form", "empty", "null"),
+    [
+        ("1.1", CLOSED, CLOSED, CLOSED),
+        ("2.0", CLOSED, CLOSED, CLOSED),
+        ("2.1", ErrorCode.CORRUPT_MESSAGE, CLOSED, CLOSED),
+        ("2.3", ErrorCode.CORRUPT_MESSAGE, CLOSED, CLOSED),
+        ("2.4", ErrorCode.INVALID_RECORD, CLOSED, CLOSED),
+        ("2.7", ErrorCode.INVALID_RECORD, CLOSED, CLOSED),
+        ("2.8", ErrorCode.INVALID_RECORD, ErrorCode.INVALID_RECORD, ErrorCode.UNKNOWN_SERVER_ERROR),
+        ("3.7", ErrorCode.INVALID_RECORD, ErrorCode.INVALID_RECORD, ErrorCode.UNKNOWN_SERVER_ERROR),
+        ("3.8", ErrorCode.INVALID_RECORD, ErrorCode.INVALID_RECORD, HANGS),
+        ("4.3", ErrorCode.INVALID_RECORD, ErrorCode.INVALID_RECORD, HANGS),
+    ],
+)
+@pytest.mark.parametrize("acks", [-1, 5])
+def test_records_that_are_missing_or_in_a_wrong_form(version, in_wrong_form, empty, null, acks):
+    mock = MemoryMock(version=version, topics={"t": 1})
+
+    def outcome(data):
+        client = mock.client()
+        pending = client.send(produce_request(data, acks=acks), 5)
+        if not pending.done:
+            return CLOSED if client.closed else HANGS
+        return ErrorCode.of(produced(pending.result()).error_code)
+
+    assert outcome(TWO_BATCHES) == in_wrong_form  # even if the acks are wrong too
+    assert outcome(b"") == empty
+    assert outcome(None) == (WRONG_ACKS if acks == 5 and isinstance(null, ErrorCode) else null)
+    assert outcome(batch(b"a")) == (WRONG_ACKS if acks == 5 else 0)
+    damaged = bytes(batch(b"a"))[:-1] + b"x"
+    assert outcome(damaged) == (WRONG_ACKS if acks == 5 else ErrorCode.CORRUPT_MESSAGE)
