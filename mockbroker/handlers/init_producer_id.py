@@ -1,6 +1,7 @@
 """InitProducerId 0-6: a new producer id for an idempotent producer, whatever id it had before, as Kafka does.
 
-Left out: transactions. A transactional id is answered with UNSUPPORTED_VERSION, which clients take as final.
+Left out: transactions. A transactional id is answered with TRANSACTIONAL_ID_AUTHORIZATION_FAILED: of the errors that Kafka
+itself gives here, the one that all clients take as final. librdkafka tries again after most others until its time is over.
 """
 
 from __future__ import annotations
@@ -25,4 +26,4 @@ def handle(call: Call, request: InitProducerIdRequest, now: float) -> Answer:
 def _refusal(request: InitProducerIdRequest) -> ErrorCode | None:
     if request.transactional_id == "" or (request.producer_id == -1) != (request.producer_epoch == -1):
         return ErrorCode.INVALID_REQUEST
-    return None if request.transactional_id is None else ErrorCode.UNSUPPORTED_VERSION
+    return None if request.transactional_id is None else ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

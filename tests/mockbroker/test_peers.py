@@ -206,3 +206,28 @@ def test_aiokafka_produces_and_consumes(mock, codec):
 
     found = asyncio.run(scenario())
     assert sorted((message.key, message.value) for message in found) == sorted(RECORDS)
+
+
+def test_transactions_are_refused_once_and_for_all(mock):
+    """By the error, not by a time-out of the client's after many attempts."""
+    producer = confluent_kafka.Producer(librdkafka(mock, **{"transactional.id": "x"}))
+    with pytest.raises(confluent_kafka.KafkaException) as refused:
+        producer.init_transactions(TIMEOUT)
+    assert refused.value.args[0].code() == confluent_kafka.KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    with (
+        closing(kafka.KafkaProducer(bootstrap_servers=mock.bootstrap, transactional_id="y")) as python,
+        pytest.raises(kafka.errors.TransactionalIdAuthorizationFailedError),
+    ):
+        python.init_transactions()
+
+    async def with_aiokafka():
+        third = aiokafka.AIOKafkaProducer(bootstrap_servers=mock.bootstrap, transactional_id="z")
+        try:
+            with pytest.raises(aiokafka.errors.TransactionalIdAuthorizationFailed):
+                await asyncio.wait_for(third.start(), TIMEOUT)
+        finally:
+            await third.stop()
+
+    asyncio.run(with_aiokafka())
+    asked = [exchange.request.transactional_id for exchange in mock.journal.expect("InitProducerId")]
+    assert asked == ["x", "y", "z"]
