@@ -43,6 +43,7 @@ def _start(options: argparse.Namespace, running: ExitStack) -> str:
         port=options.port,
         port_step=options.port_step,
         first_broker_id=options.first_broker_id,
+        reassignment_seconds=options.reassignment_seconds,
         host=options.host,
         advertised_host=options.advertised_host,
         racks=options.rack,
@@ -80,6 +81,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--advertised-host", metavar="HOST", help="what clients are told to connect to instead")
     add("--rack", action="append", default=[], metavar="NAME", help="of the brokers, in turn; repeatable")
     add("--config", type=_config, action="append", default=[], metavar="NAME=VALUE", help="of the brokers; repeatable")
+    add(
+        "--reassignment-seconds",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="that partitions take to move to other replicas (0)",
+    )
     add("--load", action="append", default=[], metavar="FILE", help="create topics and records from JSON lines; repeatable")
     add("--dump", metavar="FILE", help="write all topics and records as JSON lines at the end")
     add("--fault", type=_json, action="append", default=[], metavar="JSON", help="make a fault, as POST /faults; repeatable")

@@ -12,6 +12,7 @@ from itertools import count
 
 from kafkawire.errors import ErrorCode, broker_error
 from kafkawire.protocol.wire import ZERO_UUID
+from mockbroker.arguments import check_argument
 from mockbroker.config_values import ConfigText, as_text, check_broker_configs, check_names, check_topic_configs
 from mockbroker.configs import BrokerConfigs
 from mockbroker.faults import Faults
@@ -20,6 +21,7 @@ from mockbroker.internal_topics import INTERNAL_TOPICS, OFFSETS_TOPIC
 from mockbroker.java import string_hash
 from mockbroker.journal import Journal
 from mockbroker.profiles import LATEST, profile
+from mockbroker.reassignments import Reassignments
 from mockbroker.sessions import FetchSessions
 from mockbroker.timers import Timers
 from mockbroker.topics import NO_LEADER, Partition, Topic, check_replicas, check_topic_name, spread_replicas
@@ -50,7 +52,8 @@ class Cluster:
     """Brokers, topics, groups, faults and journal of one mock cluster.
 
     brokers: how many; ids count from `first_broker_id`. version: the Kafka version to imitate. config: broker configurations by
-    Kafka's names. racks: of the brokers, in turn. wall_clock_offset: seconds to add to the `now` of the driver to get the time
+    Kafka's names. racks: of the brokers, in turn. reassignment_seconds: how long a partition takes to move to other
+    replicas when a client asks for it. wall_clock_offset: seconds to add to the `now` of the driver to get the time
     since the epoch (for LogAppendTime).
     Refusals raise BrokerError with Kafka's code; an unknown version or no broker ValueError.
     """
@@ -63,6 +66,7 @@ class Cluster:
         config: Mapping[str, ConfigText] | None = None,
         racks: Sequence[str] = (),
         first_broker_id: int = 1,
+        reassignment_seconds: float = 0.0,
         wall_clock_offset: float = 0.0,
     ) -> None:
         if not 1 <= brokers <= _MOST_BROKERS:
@@ -85,6 +89,8 @@ class Cluster:
         self.topics: dict[str, Topic] = {}
         self.timers = Timers()
         """What the cluster does by itself. Drivers run them, and everything else that needs the time gets it as `now`."""
+        check_argument("seconds", reassignment_seconds, float)
+        self.reassignments = Reassignments(self.timers, reassignment_seconds, self._place)
         self.groups = Groups(self.timers, self.config, self.profile.version)
         self.faults = Faults()
         self.journal = Journal(self)
@@ -151,13 +157,13 @@ class Cluster:
         stopped.sessions.clear()
         for partition in self._all_partitions():
             if partition.leader == broker_id:
-                partition.elect(self._first_online(partition.replicas))
+                partition.elect(self._first_online(self._synced(partition)))
 
     def start_broker(self, broker_id: int) -> None:
         """Bring a broker back: it leads only what had no leader, as Kafka before its preferred election."""
         self.brokers[broker_id].online = True
         for partition in self._all_partitions():
-            if partition.leader == NO_LEADER and broker_id in partition.replicas:
+            if partition.leader == NO_LEADER and broker_id in self._synced(partition):
                 partition.elect(broker_id)
 
     def move_leader(self, topic: str, partition: int, broker_id: int) -> None:
@@ -184,7 +190,7 @@ class Cluster:
         else:
             if partition.leader == partition.replicas[0]:
                 return ErrorCode.ELECTION_NOT_NEEDED
-            chosen = self._first_online(partition.replicas[:1])
+            chosen = self._first_online(one for one in partition.replicas[:1] if one in self._synced(partition))
             failure = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
         if chosen == NO_LEADER:
             return failure
@@ -194,14 +200,23 @@ class Cluster:
     def set_replicas(self, partition: Partition, replicas: Sequence[int]) -> None:
         """Move a partition to other replicas, at once. The leader stays if it can, else the first that is online takes over."""
         check_replicas(replicas, self.brokers)
+        self.reassignments.forget(partition)
+        self._place(partition, replicas)
+
+    def _place(self, partition: Partition, replicas: Sequence[int]) -> None:
         partition.replicas = list(replicas)
         if partition.leader not in replicas:
             partition.elect(self._first_online(replicas))
 
+    def _synced(self, partition: Partition) -> list[int]:
+        """The replicas that have the log."""
+        adding = self.reassignments.adding(partition)
+        return [replica for replica in partition.replicas if replica not in adding]
+
     def in_sync_replicas(self, partition: Partition) -> list[int]:
-        """The replicas that are online; if none is, the one that was last (Kafka never empties the set)."""
-        online = [replica for replica in partition.replicas if self.brokers[replica].online]
-        return online or partition.replicas[:1]
+        """The replicas that have the log and are online; if none is, the one that was last (Kafka never empties the set)."""
+        synced = self._synced(partition)
+        return [replica for replica in synced if self.brokers[replica].online] or synced[:1]
 
     def offline_replicas(self, partition: Partition) -> list[int]:
         """The replicas on brokers that are stopped."""
@@ -320,6 +335,7 @@ class Cluster:
         del self._topics_by_metric[name.replace(".", "_")]
         self.groups.forget_topic(name)
         for partition in topic.partitions:
+            self.reassignments.forget(partition)
             partition.elect(NO_LEADER)
         if name == OFFSETS_TOPIC:
             self.groups.forget_all()

@@ -106,7 +106,7 @@ class MockCluster:
     address to listen on.
     advertised_host: what clients are told to connect to, if that is another; `MockBroker.advertise` changes the port too.
     racks: of the brokers, in turn. tls: a server-side context, for TLS on every port. config: broker configurations by Kafka's
-    names.
+    names. reassignment_seconds: how long partitions take to move to other replicas when a client asks for it.
     clock: "held" if time is to stand still but for `clock.advance`.
 
     `fail`, `delay`, `hold`, `drop`, `disconnect`, `throttle`, `corrupt`, `mismatch`, `flip`, `cut` and `split` make faults (see
@@ -123,6 +123,7 @@ class MockCluster:
         port: int = 0,
         port_step: int = 1,
         first_broker_id: int = 1,
+        reassignment_seconds: float = 0.0,
         host: str = "127.0.0.1",
         advertised_host: str | None = None,
         racks: Sequence[str] = (),
@@ -134,7 +135,13 @@ class MockCluster:
             raise ValueError(f"clock={clock!r}: it has to be 'running' or 'held'")
         offset = time.time() - time.monotonic()
         self.cluster = cluster = Cluster(
-            brokers, version=version, config=config, racks=racks, first_broker_id=first_broker_id, wall_clock_offset=offset
+            brokers,
+            version=version,
+            config=config,
+            racks=racks,
+            first_broker_id=first_broker_id,
+            reassignment_seconds=reassignment_seconds,
+            wall_clock_offset=offset,
         )
         """The core. Use `call` to touch it while the cluster runs."""
         for name, partitions in (topics or {}).items():

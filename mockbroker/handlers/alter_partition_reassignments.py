@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments 0-1: partitions move to other replicas, at once, so that there is never one to cancel."""
+"""AlterPartitionReassignments 0-1: partitions move to other replicas, in the time that the cluster was told they take."""
 
 from __future__ import annotations
 
@@ -29,16 +29,18 @@ def handle(call: Call, request: AlterPartitionReassignmentsRequest, now: float) 
         response.error_code, response.error_message = error, error.text
         return response
     for asked in request.topics:
-        answers = [_answer(call, request, asked.name, wanted) for wanted in asked.partitions]
+        answers = [_answer(call, request, asked.name, wanted, now) for wanted in asked.partitions]
         response.responses.append(_TopicAnswer(name=asked.name, partitions=answers))
     return response
 
 
-def _answer(call: Call, request: AlterPartitionReassignmentsRequest, name: str, wanted: _Wanted) -> _PartitionAnswer:
+def _answer(
+    call: Call, request: AlterPartitionReassignmentsRequest, name: str, wanted: _Wanted, now: float
+) -> _PartitionAnswer:
     answer = _PartitionAnswer(partition_index=wanted.partition_index, error_message=None)
     try:
         error = call.injected_error(name, wanted.partition_index) or _reassign(
-            call, name, wanted, factor_may_change=request.allow_replication_factor_change
+            call, name, wanted, now, factor_may_change=request.allow_replication_factor_change
         )
         answer.error_code = error or ErrorCode.NONE
     except BrokerError as refusal:
@@ -46,19 +48,20 @@ def _answer(call: Call, request: AlterPartitionReassignmentsRequest, name: str, 
     return answer
 
 
-def _reassign(call: Call, name: str, wanted: _Wanted, *, factor_may_change: bool) -> ErrorCode | None:
+def _reassign(call: Call, name: str, wanted: _Wanted, now: float, *, factor_may_change: bool) -> ErrorCode | None:
     topic = call.cluster.find_topic(name)
     if isinstance(topic, ErrorCode):
         raise broker_error(topic, f"Unable to find a topic named {name}.")
     index = wanted.partition_index
     if not 0 <= index < len(topic.partitions):
         raise broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}.")
+    partition, reassignments = topic.partitions[index], call.cluster.reassignments
     if wanted.replicas is None:
-        return ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-    partition = topic.partitions[index]
+        return None if reassignments.cancel(partition) else ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
     check_replicas(wanted.replicas, call.cluster.brokers)
-    if not factor_may_change and len(wanted.replicas) != len(partition.replicas):
-        reason = f"The replication factor is changed from {len(partition.replicas)} to {len(wanted.replicas)}"
+    present = len(reassignments.before(partition))
+    if not factor_may_change and len(wanted.replicas) != present:
+        reason = f"The replication factor is changed from {present} to {len(wanted.replicas)}"
         raise broker_error(ErrorCode.INVALID_REPLICATION_FACTOR, reason)
-    call.cluster.set_replicas(partition, wanted.replicas)
+    reassignments.begin(partition, wanted.replicas, now)
     return None

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments 0: none is ever going on, since partitions move at once."""
+"""ListPartitionReassignments 0: the partitions that are on their way to other replicas."""
 
 from __future__ import annotations
 
@@ -13,8 +13,24 @@ from mockbroker.call import Call
 __all__ = ["handle"]
 
 
+_Topic = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+_Partition = _Topic.OngoingPartitionReassignment
+
+
 def handle(call: Call, request: ListPartitionReassignmentsRequest, now: float) -> Answer:
     error = call.injected.error if call.injected is not None else call.controller_error()
     if error is not None:
         return ListPartitionReassignmentsResponse(error_code=error, error_message=error.text)
-    return ListPartitionReassignmentsResponse(error_code=ErrorCode.NONE, error_message=None)
+    wanted = None if request.topics is None else {(one.name, at) for one in request.topics for at in one.partition_indexes}
+    topics: dict[str, _Topic] = {}
+    for partition, adding, removing in call.cluster.reassignments:
+        name = partition.topic.name
+        if wanted is None or (name, partition.index) in wanted:
+            shown = _Partition(
+                partition_index=partition.index,
+                replicas=partition.replicas,
+                adding_replicas=list(adding),
+                removing_replicas=list(removing),
+            )
+            topics.setdefault(name, _Topic(name=name)).partitions.append(shown)
+    return ListPartitionReassignmentsResponse(error_code=ErrorCode.NONE, error_message=None, topics=list(topics.values()))

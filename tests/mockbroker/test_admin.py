@@ -16,6 +16,7 @@ from kafkawire.protocol.messages.describe_producers import DescribeProducersRequ
 from kafkawire.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
 from kafkawire.protocol.messages.elect_leaders import ElectLeadersRequest
 from kafkawire.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from kafkawire.protocol.messages.metadata import MetadataRequest
 from tests.mockbroker.raw import MemoryMock, batch, fetch_request, fetched, produce_request, values_in
 
 
@@ -141,6 +142,87 @@ def test_unclean_elections():
     assert elect(mock.client(), [0], election_type=1) == {("t", 0): ErrorCode.NONE}
     assert elect(mock.client(), [0], election_type=1) == {("t", 0): ErrorCode.ELECTION_NOT_NEEDED}
     assert elect(mock.client(), [0], election_type=2) == {("t", 0): ErrorCode.INVALID_REQUEST}
+
+
+def reassignments(client, topics=None):
+    """What is going on: partition, replicas, those to add and to remove, by topic."""
+    listed = client.call(ListPartitionReassignmentsRequest(topics=topics), 0)
+    assert listed.error_code == 0
+    return {
+        topic.name: [
+            (one.partition_index, one.replicas, one.adding_replicas, one.removing_replicas) for one in topic.partitions
+        ]
+        for topic in listed.topics
+    }
+
+
+def placed(client):
+    """Leader, replicas and those in sync of the first partition."""
+    (topic,) = client.call(MetadataRequest(topics=[MetadataRequest.Topic(name="t")]), 12).topics
+    one = topic.partitions[0]
+    return one.leader_id, one.replica_nodes, one.isr_nodes
+
+
+@pytest.fixture
+def moving():
+    """A partition of brokers 1 and 2 that will be on brokers 3 and 2 in a minute."""
+    mock = MemoryMock(3, reassignment_seconds=60)
+    mock.cluster.create_topic("t", assignments=[[1, 2], [2, 1]])
+    assert reassign(mock.client(), [3, 2]) == 0
+    return mock
+
+
+def test_a_reassignment_takes_its_time(moving):
+    client = moving.client()
+    going_on = [(0, [3, 2, 1], [3], [1])]
+    assert reassignments(client) == {"t": going_on}
+    assert placed(client) == (1, [3, 2, 1], [2, 1])
+    asked = ListPartitionReassignmentsRequest.Topics
+    assert reassignments(client, [asked(name="t", partition_indexes=[0, 7])]) == {"t": going_on}
+    assert reassignments(client, [asked(name="t", partition_indexes=[1]), asked(name="x", partition_indexes=[0])]) == {}
+    moving.clock.advance(59)
+    assert placed(client) == (1, [3, 2, 1], [2, 1])
+    moving.clock.advance(1)
+    assert placed(client) == (3, [3, 2], [3, 2])
+    assert reassignments(client) == {}
+
+
+def test_a_reassignment_is_cancelled(moving):
+    client = moving.client()
+    assert reassign(client, None) == 0
+    assert placed(client) == (1, [1, 2], [1, 2])
+    moving.clock.advance(60)
+    assert placed(client) == (1, [1, 2], [1, 2])
+    assert reassign(client, None) == ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+
+
+def test_a_reassignment_gives_way_to_another(moving):
+    client = moving.client()
+    moving.clock.advance(30)
+    assert reassign(client, [3, 2, 1]) == 0
+    assert reassignments(client) == {"t": [(0, [3, 2, 1], [3], [])]}
+    moving.clock.advance(59)
+    assert placed(client) == (1, [3, 2, 1], [2, 1])
+    moving.clock.advance(1)
+    assert placed(client)[2] == [3, 2, 1]
+    assert reassign(client, [2, 1]) == 0  # nothing to copy
+    assert placed(client) == (1, [2, 1], [2, 1])
+
+
+def test_who_is_not_in_sync_yet_does_not_lead(moving):
+    client = moving.client(3)
+    moving.server.stop_broker(1)
+    assert placed(client) == (2, [3, 2, 1], [2])
+    moving.server.stop_broker(2)
+    assert placed(client)[0] == -1
+    moving.clock.advance(60)
+    assert placed(client) == (3, [3, 2], [3])
+
+
+def test_a_topic_that_is_deleted_meanwhile_stays_so(moving):
+    moving.cluster.delete_topic("t")
+    moving.clock.advance(60)
+    assert reassignments(moving.client()) == {}
 
 
 def reassign(client, replicas, *, topic="t", partition=0, version=1, **options):
