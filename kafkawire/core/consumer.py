@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.buffer import Buffer, Segment
 from kafkawire.core.client import Client
-from kafkawire.core.fetcher import Fetcher, located
+from kafkawire.core.fetch_request import located
+from kafkawire.core.fetcher import Fetcher
 from kafkawire.core.flight import Flight
 from kafkawire.core.offsets import EARLIEST, LATEST, Found, check_partitions, list_offsets
 from kafkawire.core.one_fetch import OneFetch
@@ -22,6 +23,7 @@ from kafkawire.errors import (
     NetworkError,
     TimedOut,
 )
+from kafkawire.events import Event
 from kafkawire.message import Message, TopicPartition
 from kafkawire.net.base import NEVER
 from kafkawire.protocol.records import SLICE_BYTES, RecordColumns, to_arrow
@@ -109,6 +111,11 @@ class ConsumerCore:
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
         return {tp for tp, state in [*self._fetcher.states.items(), *self._named.items()] if state.paused}
+
+    def events(self) -> list[Event]:
+        """What has happened since the last call; at most the newest thousand events."""
+        events = self._fetcher.events
+        return [events.popleft() for _ in range(len(events))]
 
     # ---- reading without waiting
 
@@ -391,10 +398,11 @@ class ConsumerCore:
     def _take_positions(self, now: float) -> None:
         """Use what has been found, unless it was for a partition that has been sought or taken away since."""
         while self._positions.found:
-            state, epoch, found = self._positions.found.popleft()
+            state, epoch, found, topic_id = self._positions.found.popleft()
             if state.epoch != epoch:
                 continue
             if isinstance(found, int):
+                state.topic_id = topic_id
                 state.position = found
                 state.failures = 0
                 continue

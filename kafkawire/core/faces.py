@@ -19,6 +19,7 @@ from kafkawire.core.consumer import ConsumerCore
 from kafkawire.core.deliveries import Runs
 from kafkawire.core.producer import ProducerCore
 from kafkawire.errors import ConcurrentUseError, ConfigurationError, ForkedError
+from kafkawire.events import Event
 from kafkawire.message import TopicPartition
 from kafkawire.net.base import Net
 
@@ -247,6 +248,18 @@ class ConsumerFace:
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
         return self._core.paused()
+
+    def events(self) -> list[Event]:
+        """What happened to the positions since the last call, oldest first: see `kafkawire.events`.
+
+        At most the newest thousand. Each is also logged, as a warning of the logger "kafkawire.consumer".
+
+            for event in consumer.events():
+                if isinstance(event, PositionReset):
+                    print(event.topic, event.partition, event.position, event.reason)
+        """
+        with self._alone():
+            return self._core.events()
 
     def _seek_each(self, partitions: Iterable[SomePartition], where: str) -> None:
         chosen = [partition_of(tp) for tp in partitions]

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.broker import BrokerLink
 from kafkawire.core.buffer import Buffer, Packed, Piece
 from kafkawire.core.client import Client, Purpose
+from kafkawire.core.fetch_request import FetchSettings, build_request, located, partition_answers
+from kafkawire.core.metadata import Snapshot, Topic
 from kafkawire.core.partition import PartitionState, parse_start
 from kafkawire.errors import (
+    BrokerError,
     CorruptRecordsError,
     DecodeError,
     ErrorCode,
@@ -21,95 +24,56 @@ from kafkawire.errors import (
     NetworkError,
     OffsetOutOfRangeError,
     RequestTimedOut,
+    TimedOut,
     broker_error,
 )
+from kafkawire.events import Event, PositionReset, TopicRecreated
 from kafkawire.message import TopicPartition
 from kafkawire.net.base import NEVER, Pending, Signal
 from kafkawire.protocol.frames import decode_response
 from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkawire.protocol.records import RecordBatch, read_batches
-from kafkawire.protocol.wire import ZERO_UUID
 
-__all__ = ["FetchSettings", "Fetcher", "build_request", "located", "partition_answers"]
+__all__ = ["Fetcher"]
 
 log = logging.getLogger("kafkawire.consumer")
 
 PACKED_BYTES = 1 << 20
 """Encoded bytes in one piece of the buffer: enough that small batches cost little, not so many that memory suffers."""
-LAST_BY_NAME = 12
-"""The last Fetch version that names topics; later ones use their ids."""
 WHOLE_BATCHES = 3
 """From this Fetch version on a broker answers at least one whole batch, whatever its size (trap 41)."""
 
 
+CHECKS_EPOCHS = 9
+"""From this Fetch version on a leader answers only who knows its epoch (KIP-320)."""
+UNREADABLE_FOR_GOOD = 5
+"""Answers in a row, over about a second and a half, that bring nothing but an error before the caller hears of it."""
+MOST_EVENTS = 1000
+
+
 @dataclass(frozen=True, slots=True)
-class FetchSettings:
-    """The limits that a fetch asks a broker to keep."""
+class Asked:
+    """One partition in a Fetch: its state, of which epoch, from where on, and the leader epoch that was named."""
 
-    max_wait_ms: int
-    min_bytes: int
-    max_bytes: int
-    partition_bytes: int
+    state: PartitionState
+    epoch: int
+    offset: int
+    leader_epoch: int
 
-    @classmethod
-    def of(cls, options: ConsumerOptions) -> FetchSettings:
-        return cls(
-            options["fetch_max_wait_ms"],
-            options["fetch_min_bytes"],
-            options["fetch_max_bytes"],
-            options["max_partition_fetch_bytes"],
-        )
+    def __str__(self) -> str:
+        return f"{self.state.tp.topic} partition {self.state.tp.partition} at offset {self.offset}"
 
 
 @dataclass(eq=False, slots=True)
 class InFlight:
-    """One Fetch that is not answered yet, and for which epochs of the partitions it was sent."""
+    """One Fetch that is not answered yet."""
 
     pending: Pending
     link: BrokerLink
     version: int
     sent_at: float
-    asked: dict[TopicPartition, tuple[PartitionState, int, int]]
+    asked: dict[TopicPartition, Asked]
     names: dict[bytes, str]
-
-
-def build_request(
-    client: Client, link: BrokerLink, offsets: Iterable[tuple[TopicPartition, int]], settings: FetchSettings
-) -> tuple[FetchRequest, int, dict[bytes, str]]:
-    """A sessionless Fetch, the version to send it in, and the names behind the topic ids that it uses."""
-    topics: dict[str, FetchRequest.Topic] = {}
-    known = client.snapshot.topics
-    for tp, offset in offsets:
-        topic = topics.get(tp.topic)
-        if topic is None:
-            topic = topics[tp.topic] = FetchRequest.Topic(topic=tp.topic, topic_id=known[tp.topic].topic_id)
-        topic.partitions.append(
-            FetchRequest.Topic.Partition(
-                partition=tp.partition,
-                current_leader_epoch=known[tp.topic].partitions[tp.partition].leader_epoch,
-                fetch_offset=offset,
-                partition_max_bytes=settings.partition_bytes,
-            )
-        )
-    by_name = any(topic.topic_id == ZERO_UUID for topic in topics.values())
-    version = link.version(FetchRequest, LAST_BY_NAME if by_name else None)
-    request = FetchRequest(
-        max_wait_ms=settings.max_wait_ms,
-        min_bytes=settings.min_bytes,
-        max_bytes=settings.max_bytes,
-        topics=list(topics.values()),
-    )
-    names = {topic.topic_id: name for name, topic in topics.items()} if version > LAST_BY_NAME else {}
-    return request, version, names
-
-
-def partition_answers(response: FetchResponse, names: dict[bytes, str]) -> Iterator[tuple[TopicPartition, Any]]:
-    """(partition, its answer) for everything in a response."""
-    for topic in response.responses:
-        name = names.get(topic.topic_id) if names else topic.topic
-        if name is not None:
-            for answer in topic.partitions:
-                yield TopicPartition(name, answer.partition_index), answer
 
 
 class Fetcher:
@@ -128,13 +92,19 @@ class Fetcher:
         self._turns: dict[int, int] = {}
         self._errors: dict[PartitionState, tuple[int, KafkaError]] = {}
         """What the caller of poll has to know, and the epoch that it is about."""
+        self._reset = parse_start(options["auto_offset_reset"])
+        self._topic_ids: dict[str, bytes] = {}
+        """The ids of topics whose creation anew has been noted."""
+        self.events: deque[Event] = deque(maxlen=MOST_EVENTS)
+        """What the caller may want to know; added to here, and taken by the caller."""
 
     def step(self, now: float) -> float:
         """Take in answers, send the fetches that can be sent; returns when to come again."""
         due = self._reap(now)
         if self.buffer.size() >= self._settings.max_bytes:
             return due
-        for node, states in self._fetchable(now).items():
+        snapshot = self._client.snapshot
+        for node, wanted in self._fetchable(snapshot, now).items():
             try:
                 link = self._client.link_or_connect(node, self._purpose, self._signal)
             except NetworkError:
@@ -145,7 +115,7 @@ class Fetcher:
             elif link.muted_until > now:
                 due = min(due, link.muted_until)
             else:
-                self._send(node, link, states, now)
+                self._send(snapshot, node, link, wanted, now)
                 due = min(due, now + self._timeout)
         retries = [state.retry_at for state in self.states.values() if state.retry_at > now]
         return min([due, *retries])
@@ -173,31 +143,52 @@ class Fetcher:
         state.failures += 1
         state.retry_at = now + self._client.retry_backoff.delay(state.failures)
 
+    def note(self, event: Event) -> None:
+        """Keep an event for the caller, and log it."""
+        log.warning("%s", event)
+        self.events.append(event)
+
     # ---- sending
 
-    def _fetchable(self, now: float) -> dict[int, list[tuple[PartitionState, int]]]:
-        """(partition, offset) by leader, of the partitions that can be fetched."""
-        groups: dict[int, list[tuple[PartitionState, int]]] = {}
+    def _fetchable(self, snapshot: Snapshot, now: float) -> dict[int, list[Asked]]:
+        """What can be fetched, by leader."""
+        groups: dict[int, list[Asked]] = {}
         for state in self.states.values():
             offset = self.buffer.end(state)
             if state.paused or offset is None or state.retry_at > now:
                 continue
-            leader = self._client.snapshot.leader(*state.tp)
-            if leader is None:
+            topic = snapshot.topics.get(state.tp.topic)
+            if topic is not None and state.is_of_another(topic.topic_id):
+                if not self.buffer.holds(state):  # what was fetched of the old one is handed out first
+                    self._note_recreated(topic)
+                    self._lose_position(Asked(state, state.epoch, offset, -1), "its topic was deleted and created again", now)
+                continue
+            partition = None if topic is None else topic.partitions.get(state.tp.partition)
+            if topic is None or partition is None or partition.leader is None:
                 self._client.suspect_metadata()
-            elif leader not in self._in_flight:
-                groups.setdefault(leader, []).append((state, offset))
+            elif partition.leader not in self._in_flight:
+                if not state.topic_id_known:
+                    state.topic_id = topic.topic_id
+                wanted = groups.setdefault(partition.leader, [])
+                wanted.append(Asked(state, state.epoch, offset, partition.leader_epoch))
         return groups
 
-    def _send(self, node: int, link: BrokerLink, states: list[tuple[PartitionState, int]], now: float) -> None:
-        asked: dict[TopicPartition, tuple[PartitionState, int, int]] = {}
-        # Another partition comes first every time, so that none starves the others (trap 99).
-        first = self._turns.get(node, 0) % len(states)
-        self._turns[node] = first + 1
-        for state, offset in states[first:] + states[:first]:
-            asked[state.tp] = (state, state.epoch, offset)
-        offsets = [(tp, offset) for tp, (_, _, offset) in asked.items()]
-        request, version, names = build_request(self._client, link, offsets, self._settings)
+    def _send(self, snapshot: Snapshot, node: int, link: BrokerLink, wanted: list[Asked], now: float) -> None:
+        turn = self._turns[node] = self._turns.get(node, -1) + 1
+        suspects = [each for each in wanted if each.state.unreadable]
+        healthy = [each for each in wanted if not each.state.unreadable]
+        if suspects and (not healthy or turn % 2):
+            # Each by itself, so that it shows which of them makes the answers unreadable, and at once.
+            chosen = [suspects[turn // 2 % len(suspects)]]
+            settings = replace(self._settings, max_wait_ms=0)
+        else:
+            # Another partition comes first every time, so that none starves the others (trap 99).
+            first = (turn // 2 if suspects else turn) % len(healthy)
+            chosen = healthy[first:] + healthy[:first]
+            settings = self._settings
+        asked = {each.state.tp: each for each in chosen}
+        offsets = [(tp, each.offset) for tp, each in asked.items()]
+        request, version, names = build_request(snapshot, link, offsets, settings)
         pending = link.send(request, version, self._signal)
         self._in_flight[node] = InFlight(pending, link, version, now, asked, names)
 
@@ -223,34 +214,51 @@ class Fetcher:
             if response.error_code:
                 raise broker_error(ErrorCode.of(response.error_code), f"Fetch from {request.link.address}")
         except KafkaError as error:
-            if isinstance(error, DecodeError):
-                request.link.link.fail(error)
-            log.warning("fetch: %s", error)
-            self._client.suspect_metadata()
-            for state, _, _ in request.asked.values():
-                self.pause(state, now)
+            self._failed(request, error, now)
             return
         request.link.note_throttle(response, FetchRequest.key, request.version, now)
         pieces: list[Piece] = []
         for tp, answer in partition_answers(response, request.names):
-            if tp not in request.asked:
-                continue
-            state, epoch, offset = request.asked[tp]
+            asked = request.asked.get(tp)
             # While a leader moves both may be asked for the same offset, and an interrupted step takes an answer in again.
-            if state.epoch != epoch or self.buffer.end(state) != offset:
+            if asked is None or asked.state.epoch != asked.epoch or self.buffer.end(asked.state) != asked.offset:
                 continue
+            state = asked.state
+            state.unreadable = 0
             if answer.error_code:
-                self._refused(state, ErrorCode.of(answer.error_code), offset, now)
+                self._refused(asked, ErrorCode.of(answer.error_code), now)
                 continue
+            if request.version >= CHECKS_EPOCHS and not state.topic_id_known:
+                if asked.leader_epoch < state.leader_epoch:
+                    self._epoch_went_back(asked, now)
+                    continue
+                state.leader_epoch = asked.leader_epoch
             state.end = answer.high_watermark
             state.log_start = answer.log_start_offset if answer.log_start_offset >= 0 else None
             state.failures = 0
-            pieces += self._pieces(state, offset, answer.records, request.version)
+            pieces += self._pieces(asked, answer.records, request.version)
         self.buffer = self.buffer.add(pieces)
 
-    def _pieces(self, state: PartitionState, offset: int, records: memoryview | None, version: int) -> list[Piece]:
+    def _failed(self, request: InFlight, error: KafkaError, now: float) -> None:
+        """No answer, or one that is of no use for any partition."""
+        if isinstance(error, DecodeError):
+            request.link.link.fail(error)
+        log.warning("fetch: %s", error)
+        self._client.suspect_metadata()
+        passes = isinstance(error, NetworkError | TimedOut) or getattr(error, "retriable", False)
+        for asked in request.asked.values():
+            state = asked.state
+            self.pause(state, now)
+            if passes or state.epoch != asked.epoch:
+                continue
+            state.unreadable += 1
+            if state.unreadable >= UNREADABLE_FOR_GOOD:
+                self.report(state, _unreadable(error, asked, request.link))
+
+    def _pieces(self, asked: Asked, records: memoryview | None, version: int) -> list[Piece]:
         if not records:
             return []
+        state, offset = asked.state, asked.offset
         batches: list[RecordBatch] = []
         error: KafkaError | None = None
         try:
@@ -258,40 +266,65 @@ class Fetcher:
         except CorruptRecordsError as failure:
             error = located(failure, state.tp, batches[-1].next_offset if batches else offset)
         if not batches and error is None:
-            error = self._too_large(state.tp, offset, len(records), version)
+            error = self._too_large(asked, len(records), version)
         if error is not None and not batches and not self.buffer.holds(state):
             self.report(state, error)
         batches = [batch for batch in batches if batch.next_offset > offset]
         return list(_group(state, offset, batches, self._options["max_decompressed_bytes"]))
 
-    def _too_large(self, tp: TopicPartition, offset: int, size: int, version: int) -> KafkaError:
+    def _too_large(self, asked: Asked, size: int, version: int) -> KafkaError:
         """Part of a batch and nothing else (trap 41)."""
-        where = f"{tp.topic} partition {tp.partition} at offset {offset}"
         if version >= WHOLE_BATCHES:
-            return CorruptRecordsError(f"{where}: {size} bytes that hold no whole batch")
+            return CorruptRecordsError(f"{asked}: {size} bytes that hold no whole batch")
         return MessageTooLargeError(
             ErrorCode.MESSAGE_TOO_LARGE,
-            f"{where}: the next message is larger than max_partition_fetch_bytes={self._settings.partition_bytes}: raise it",
+            f"{asked}: the next message is larger than max_partition_fetch_bytes={self._settings.partition_bytes}: raise it",
         )
 
-    def _refused(self, state: PartitionState, code: ErrorCode, offset: int, now: float) -> None:
-        where = f"Fetch of {state.tp.topic} partition {state.tp.partition} at offset {offset}"
+    def _refused(self, asked: Asked, code: ErrorCode, now: float) -> None:
+        state, where = asked.state, f"Fetch of {asked}"
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
-            if self.buffer.position(state) != offset:
-                return  # the position has moved on since (trap 101)
-            start = parse_start(self._options["auto_offset_reset"])
-            if start == "none":
-                self.report(state, OffsetOutOfRangeError(code, f"{where}: seek to an offset that exists"))
-                self.pause(state, now)
-            else:
-                log.warning("%s: out of range, going to the %s offset", where, self._options["auto_offset_reset"])
-                state.seek(None, start)
+            if self.buffer.position(state) == asked.offset:  # or the position has moved on since (trap 101)
+                self._lose_position(asked, "the partition does not have that offset", now)
             return
-        if code.refresh_metadata:
+        # The metadata is older, or so new that the leader has not heard of it; or of a topic that is gone.
+        if code.refresh_metadata or code is ErrorCode.UNKNOWN_LEADER_EPOCH:
             self._client.suspect_metadata()
         if not code.retriable:
             self.report(state, broker_error(code, where))
         self.pause(state, now)
+
+    def _note_recreated(self, topic: Topic) -> None:
+        if self._topic_ids.get(topic.name) != topic.topic_id:
+            self._topic_ids[topic.name] = topic.topic_id
+            self.note(TopicRecreated(topic.name))
+
+    def _epoch_went_back(self, asked: Asked, now: float) -> None:
+        """A leader has confirmed an older epoch than one before: without topic ids nothing else tells of a new topic."""
+        if not self.buffer.holds(asked.state):
+            epochs = f"from {asked.state.leader_epoch} to {asked.leader_epoch}"
+            self._lose_position(asked, f"the leader epoch went back {epochs}, as where a topic is created again", now)
+
+    def _lose_position(self, asked: Asked, reason: str, now: float) -> None:
+        """Go where auto_offset_reset says; 'none' leaves that to the caller, who is told until there is a seek."""
+        state, start = asked.state, self._options["auto_offset_reset"]
+        if start == "none":
+            text = f"{asked}: {reason}, and auto_offset_reset is 'none': seek to an offset that exists"
+            self.report(state, OffsetOutOfRangeError(ErrorCode.OFFSET_OUT_OF_RANGE, text))
+            self.pause(state, now)
+        else:
+            self.note(PositionReset(state.tp.topic, state.tp.partition, asked.offset, start, reason))
+            state.seek(None, self._reset)
+            state.lost = True
+
+
+def _unreadable(error: KafkaError, asked: Asked, link: BrokerLink) -> KafkaError:
+    """What the caller is told of answers that bring the same error again and again."""
+    where = f"{asked}: {asked.state.unreadable} answers to Fetch in a row from {link.address}"
+    if isinstance(error, BrokerError):
+        return broker_error(error.code, where)
+    advice = "seek past it to go on, or go on polling to try again"
+    return CorruptRecordsError(f"{where} cannot be read, the last since: {error}; {advice}")
 
 
 def _group(state: PartitionState, offset: int, batches: list[RecordBatch], limit: int) -> Iterator[Packed]:
@@ -304,12 +337,3 @@ def _group(state: PartitionState, offset: int, batches: list[RecordBatch], limit
             start, size, held = batch.next_offset, 0, []
     if held:
         yield Packed.of(state, start, held, limit)
-
-
-def located(error: KafkaError, tp: TopicPartition, offset: int) -> KafkaError:
-    """The error with the place of the damage; one that is not about damage as it is."""
-    if not isinstance(error, CorruptRecordsError):
-        return error
-    return CorruptRecordsError(
-        f"{tp.topic} partition {tp.partition} at offset {offset}: {error.reason}; seek past it to go on, or fetch it again"
-    )

@@ -8,9 +8,12 @@ from types import MappingProxyType
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.metadata import MetadataResponse
+from kafkawire.protocol.wire import ZERO_UUID
 
 __all__ = ["Broker", "Partition", "Snapshot", "Topic", "merge"]
 
+BELIEVED = 3
+"""Answers in a row with an older leader epoch after which, without topic ids, the topic is taken to be created again."""
 RELIABLE_EPOCHS = 9
 """The first Metadata version whose leader epochs can be trusted to grow (Kafka 2.4, trap 104)."""
 
@@ -34,6 +37,8 @@ class Partition:
     leader_epoch: int
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+    older_answers: int = field(default=0, repr=False, compare=False)
+    """Answers in a row that have told of an older leader epoch, and were not believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +121,17 @@ def _topic(
             tuple(p.isr_nodes),
         )
         known = old.partitions.get(p.partition_index) if old is not None else None
-        # A broker that is behind answers with an older epoch: what is known is newer (trap 104).
-        stale = known is not None and fresh.leader_epoch < known.leader_epoch
-        partitions[p.partition_index] = known if stale and known is not None else fresh
+        partitions[p.partition_index] = fresh if known is None else _newer(known, fresh, answered.topic_id)
     return Topic(name, answered.topic_id, answered.is_internal, MappingProxyType(dict(sorted(partitions.items()))))
+
+
+def _newer(known: Partition, fresh: Partition, topic_id: bytes) -> Partition:
+    """Which of two to go by. A broker that is behind answers with an older epoch: what is known is newer (trap 104).
+
+    The epochs of a topic that is created again begin anew. Where there are no topic ids, that shows in the same, but lasts.
+    """
+    if fresh.leader_epoch >= known.leader_epoch:
+        return fresh
+    if topic_id == ZERO_UUID and known.older_answers + 1 >= BELIEVED:
+        return fresh
+    return replace(known, older_answers=known.older_answers + 1)

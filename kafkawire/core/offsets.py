@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kafkawire.core.client import CONTROL, Client
 from kafkawire.core.metadata import Topic
 from kafkawire.errors import (
+    DecodeError,
     ErrorCode,
     KafkaError,
     NetworkError,
@@ -107,7 +108,11 @@ async def _ask(
             ListOffsetsRequest.Topic.Partition(partition_index=tp.partition, current_leader_epoch=epoch, timestamp=time)
         )
     request = ListOffsetsRequest(replica_id=-1, topics=list(by_topic.values()))
-    response: ListOffsetsResponse = await client.call(node, request, deadline)
+    try:
+        response: ListOffsetsResponse = await client.call(node, request, deadline)
+    except DecodeError as failure:
+        where = f"the answer of {client.address(node)} about {sorted(times)}: {failure.reason}"
+        raise DecodeError(where, api=failure.api, version=failure.version, offset=failure.offset) from None
     found: dict[TopicPartition, Found | None] = {}
     error: KafkaError | None = None
     for answered in response.topics:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.client import Client, Purpose
-from kafkawire.core.fetcher import FetchSettings, build_request, located, partition_answers
+from kafkawire.core.fetch_request import FetchSettings, build_request, located, partition_answers
 from kafkawire.core.offsets import check_partitions
 from kafkawire.errors import (
     CorruptRecordsError,
@@ -66,11 +66,12 @@ class OneFetch:
             await self._client.refresh(deadline)
 
     async def _fetch_once(self, tp: TopicPartition, offset: int, settings: FetchSettings, deadline: float) -> list[Message]:
-        leader = self._client.snapshot.leader(*tp)
+        snapshot = self._client.snapshot
+        leader = snapshot.leader(*tp)
         if leader is None:
             raise NetworkError(f"{tp.topic} partition {tp.partition} has no leader at the moment")
         link = await self._client.link(leader, self._purpose, deadline)
-        request, version, names = build_request(self._client, link, [(tp, offset)], settings)
+        request, version, names = build_request(snapshot, link, [(tp, offset)], settings)
         response: FetchResponse = await self._client.call(leader, request, deadline, purpose=self._purpose, highest=version)
         for answered, answer in partition_answers(response, names):
             if answered != tp:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kafkawire.core.offsets import EARLIEST, LATEST
 from kafkawire.errors import ConfigurationError
 from kafkawire.message import TopicPartition
+from kafkawire.protocol.wire import ZERO_UUID
 
 __all__ = ["PartitionState", "parse_start"]
 
@@ -16,7 +17,21 @@ class PartitionState:
     resolved. `epoch` grows with every seek or pause: what was fetched for an older one is discarded (trap 100).
     """
 
-    __slots__ = ("end", "epoch", "failures", "log_start", "paused", "position", "retry_at", "start", "tp")
+    __slots__ = (
+        "end",
+        "epoch",
+        "failures",
+        "leader_epoch",
+        "log_start",
+        "lost",
+        "paused",
+        "position",
+        "retry_at",
+        "start",
+        "topic_id",
+        "tp",
+        "unreadable",
+    )
 
     def __init__(self, tp: TopicPartition, start: int | str) -> None:
         self.tp = tp
@@ -28,15 +43,35 @@ class PartitionState:
         self.end: int | None = None
         """The high watermark, as far as answers have told it."""
         self.log_start: int | None = None
+        self.topic_id = ZERO_UUID
+        """The topic that the position belongs to; zero while that is not known, and where brokers have no topic ids."""
+        self.leader_epoch = -1
+        """There the epoch in which a leader has answered last: that of a topic that is created again begins at zero."""
         self.retry_at = 0.0
         self.failures = 0
+        self.unreadable = 0
+        """Answers in a row that could not be read, or refused the whole request."""
+        self.lost = False
+        """Whether the position went because the log has none such: the topic may be another than metadata says."""
+
+    @property
+    def topic_id_known(self) -> bool:
+        return self.topic_id != ZERO_UUID
+
+    def is_of_another(self, topic_id: bytes) -> bool:
+        """Whether the position belongs to another topic than this one of the same name."""
+        return self.topic_id_known and topic_id not in (self.topic_id, ZERO_UUID)
 
     def seek(self, position: int | None, start: int | str) -> None:
         """Go to an offset, or to wherever `start` resolves to."""
         self.start = start
         self.position = position
+        self.topic_id = ZERO_UUID
+        self.leader_epoch = -1
         self.retry_at = 0.0
         self.failures = 0
+        self.unreadable = 0
+        self.lost = False
         self.epoch += 1
 
 

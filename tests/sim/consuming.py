@@ -23,8 +23,6 @@ class Reader:
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
         self.read: dict[int, list[Message]] = defaultdict(list)
-        self.read_at: dict[bytes | None, float] = {}
-        """When each value was read."""
         given = {"bootstrap_servers": sim.bootstrap, "request_timeout_ms": 5_000, "auto_offset_reset": "earliest"}
         options = resolve(ConsumerOptions, {**given, **sim.scenario.consumer_options})
         self.client = Client(sim.net, options)
@@ -50,7 +48,6 @@ class Reader:
         try:
             for message in await sim.timed(self.core.poll(deadline, lambda until: self.core.take(most, until)), deadline):
                 self.read[message.partition].append(message)
-                self.read_at[message.value] = sim.net.now()
         except KafkaError:
             if not sim.storming:
                 raise

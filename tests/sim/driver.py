@@ -65,7 +65,7 @@ class SimNet:
         self.locks_held = 0
         self.steps = 0
         self._now = 0.0
-        self._timers: list[tuple[float, int, Callable[[], None], bool]] = []
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._timer_number = 0
         self._ready: list[Task] = []
         self._tasks: list[Task] = []
@@ -126,15 +126,10 @@ class SimNet:
         """Plug the cluster in."""
         self._server = server
 
-    def at(self, when: float, call: Callable[[], None], *, may_hurry: bool = False) -> None:
-        """Make a call at a virtual time (or now, if that has passed); one that `may_hurry` may come before, by `hurry`."""
+    def at(self, when: float, call: Callable[[], None]) -> None:
+        """Make a call at a virtual time (or now, if that has passed)."""
         self._timer_number += 1
-        heapq.heappush(self._timers, (max(when, self._now), self._timer_number, call, may_hurry))
-
-    def hurry(self) -> None:
-        """Make the next call already, if it is one that may hurry: an intruder, so that answers come at any moment."""
-        if self._timers and self._timers[0][3]:
-            heapq.heappop(self._timers)[2]()
+        heapq.heappush(self._timers, (max(when, self._now), self._timer_number, call))
 
     def intrude(self, calls: Sequence[Callable[[], object]], probability: float) -> None:
         """Let one of these synchronous calls, as if of another thread, happen between critical sections now and then."""
@@ -223,7 +218,7 @@ class SimNet:
         if self._ready:
             self._step(self._ready.pop(self.rng.randrange(len(self._ready))))
         elif self._timers:
-            self._now, _, call, _ = heapq.heappop(self._timers)
+            self._now, _, call = heapq.heappop(self._timers)
             if self._now > self.longest:
                 raise Stuck(self._report(f"not done after {self.longest:g} virtual seconds"))
             call()

@@ -9,7 +9,7 @@ from typing import Any
 from kafkawire.errors import ErrorCode
 from mockbroker.actions import Delay, Disconnect, Drop, Fail, Throttle
 from tests.sim import disturbances as d
-from tests.sim.answers import BadAnswer, Garble, Lie, Repeat
+from tests.sim.answers import BadAnswer, Garble, Repeat
 from tests.sim.disturbances import Disturbance
 from tests.sim.links import Faults
 
@@ -49,15 +49,10 @@ class Scenario:
     """Whether records may be written twice: without idempotence, or when some are given up."""
     gives_up: bool = False
     """Whether records may expire."""
-    hurry: float = 0.0
-    """The probability, wherever another thread could come in, that the next piece arrives at that moment."""
-    prompt: bool = False
-    """Whether nothing is wrong, so that nothing may take long."""
 
 
 SCENARIOS: Mapping[str, Scenario] = {
-    "nothing-wrong": Scenario(links=SMOOTH, hurry=0.1, prompt=True),
-    "leaders-move": Scenario(hurry=0.02, disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0))),
+    "leaders-move": Scenario(disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0))),
     "one-in-flight": Scenario(
         disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0)),
         producer_options={"max_in_flight_requests_per_connection": 1},
@@ -79,7 +74,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "throttled": Scenario(
         links=SMOOTH,
         disturbances=(Disturbance(d.move_leader, 2.0),),
-        answers=(BadAnswer(Throttle(300), 0.1), BadAnswer(Lie(4_000), 0.01)),
+        answers=(BadAnswer(Throttle(300), 0.1), BadAnswer(Throttle(4_000), 0.01)),
         storm=15,
     ),
     "refusals": Scenario(

@@ -1,0 +1,41 @@
+"""What a consumer does by itself that its user should know of, though it is no error: `Consumer.events()` returns it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+__all__ = ["Event", "PositionReset", "TopicRecreated"]
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRecreated:
+    """A topic was deleted and created again under its name: its offsets mean other records now.
+
+    A PositionReset follows for each of its partitions, once what was fetched of the old topic has been returned.
+    """
+
+    topic: str
+
+    def __str__(self) -> str:
+        return f"topic {self.topic!r} was deleted and created again"
+
+
+@dataclass(frozen=True, slots=True)
+class PositionReset:
+    """A partition has no record at the position any more: auto_offset_reset decides where to go on."""
+
+    topic: str
+    partition: int
+    position: int
+    """The offset that would have been next."""
+    start: str
+    """Where reading goes on: "earliest" or "latest"."""
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"{self.topic} partition {self.partition} at offset {self.position}"
+        return f"{where}: {self.reason}; going on at the {self.start} offset"
+
+
+Event: TypeAlias = TopicRecreated | PositionReset

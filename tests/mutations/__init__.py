@@ -1,1 +1,0 @@
-"""Deliberate breaks, each of which some test has to notice."""
