@@ -9,6 +9,7 @@ from kafkawire.config import ConsumerOptions, resolve
 from kafkawire.core.client import Client
 from kafkawire.core.consumer import ConsumerCore
 from kafkawire.errors import ConfigurationError, KafkaError
+from kafkawire.events import PositionReset
 from kafkawire.message import Message, TopicPartition
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ class Reader:
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
         self.read: dict[int, list[Message]] = defaultdict(list)
+        self.next: dict[int, int] = defaultdict(int)
+        """By partition, the offset behind the last that was read of its topic as it is now."""
         given = {"bootstrap_servers": sim.bootstrap, "request_timeout_ms": 5_000, "auto_offset_reset": "earliest"}
         options = resolve(ConsumerOptions, {**given, **sim.scenario.consumer_options})
         self.client = Client(sim.net, options)
@@ -45,12 +48,18 @@ class Reader:
         sim = self.sim
         deadline = sim.net.now() + sim.chance.choice((0.1, 1.0, 5.0))
         most = sim.chance.choice((1, 7, 500))
+        found: list[Message] = []
         try:
-            for message in await sim.timed(self.core.poll(deadline, lambda until: self.core.take(most, until)), deadline):
-                self.read[message.partition].append(message)
+            found = await sim.timed(self.core.poll(deadline, lambda until: self.core.take(most, until)), deadline)
         except KafkaError:
             if not sim.storming:
                 raise
+        for event in self.core.events():
+            if isinstance(event, PositionReset):
+                self.next[event.partition] = 0
+        for message in found:
+            self.read[message.partition].append(message)
+            self.next[message.partition] = message.next_offset
 
     async def do_something_else(self) -> None:
         """What must not lose or repeat a record."""
@@ -85,5 +94,4 @@ class Reader:
     def left(self) -> dict[int, tuple[int, int]]:
         """By partition, the last offset that was read and the end of the log, where they do not meet."""
         ends = {partition.index: partition.log.end for partition in self.sim.topic.partitions}
-        read = {index: messages[-1].next_offset for index, messages in self.read.items() if messages}
-        return {index: (read.get(index, 0), end) for index, end in ends.items() if read.get(index, 0) != end}
+        return {index: (self.next[index], end) for index, end in ends.items() if self.next[index] != end}

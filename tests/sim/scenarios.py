@@ -92,6 +92,9 @@ SCENARIOS: Mapping[str, Scenario] = {
         consumer_options={"metadata_max_age_ms": 2_000},
         producer_options={"metadata_max_age_ms": 2_000},
     ),
+    "topic-recreated": Scenario(
+        links=SMOOTH, disturbances=(Disturbance(d.recreate_topic, 4.0), Disturbance(d.move_leader, 2.0)), repeats=True
+    ),
     "wall-clock-jumps": Scenario(disturbances=(Disturbance(d.jump_wall_clock, 0.5),)),
     "without-idempotence": Scenario(
         disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0)),
