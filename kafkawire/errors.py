@@ -33,6 +33,7 @@ __all__ = [
     "NetworkError",
     "NotKafkaError",
     "OffsetOutOfRangeError",
+    "OwnLimitError",
     "RequestTimedOut",
     "TimedOut",
     "UnknownTopicError",
@@ -194,7 +195,7 @@ class ErrorCode(IntEnum):
     REQUEST_TIMED_OUT = 7, "the broker gave up waiting, for replicas or for another broker", _RETRY
     BROKER_NOT_AVAILABLE = 8, "the broker is not available"
     REPLICA_NOT_AVAILABLE = 9, "the replica is not available", _METADATA
-    MESSAGE_TOO_LARGE = 10, "a record batch is larger than the topic's max.message.bytes"
+    MESSAGE_TOO_LARGE = 10, "a batch is larger than the topic's max.message.bytes or the broker's message.max.bytes"
     STALE_CONTROLLER_EPOCH = 11, "the controller has moved"
     OFFSET_METADATA_TOO_LARGE = 12, "the metadata of the commit is longer than offset.metadata.max.bytes"
     NETWORK_EXCEPTION = 13, "the connection was lost before the answer came", _METADATA
@@ -358,7 +359,14 @@ class OffsetOutOfRangeError(BrokerError):
 
 
 class MessageTooLargeError(BrokerError):
-    """The broker will not take so large a batch: send less at once, or raise max.message.bytes of the topic."""
+    """A record or batch is larger than a limit, which the message names: send or ask for less at once, or raise the limit."""
+
+
+class OwnLimitError(MessageTooLargeError):
+    """The limit is an option of this client, which the message names; no broker was asked."""
+
+    def __str__(self) -> str:
+        return self.context
 
 
 class AuthorizationError(BrokerError):

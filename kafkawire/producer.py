@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from time import monotonic
-from typing import TYPE_CHECKING, Generic, Unpack, cast
+from typing import TYPE_CHECKING, Generic, Never, Unpack, cast
 
 from kafkawire.config import ProducerOptions
 from kafkawire.connection import Connection, connect_for
 from kafkawire.core.arguments import seconds
 from kafkawire.core.batch import Batch, DeliveryCallback
 from kafkawire.core.deliveries import raise_failures, tell, written_by
-from kafkawire.core.faces import BatchDeliveryFace, Closing, DeliveryFace, ProducerFace, one_time, shared
+from kafkawire.core.faces import BatchDeliveryFace, Closing, DeliveryFace, ProducerFace, one_time, options_only, shared
 from kafkawire.core.producer import wait_done
 from kafkawire.errors import KafkaError, TimedOut
 from kafkawire.foreign_methods import DELIVERY, PRODUCER, instead_of
@@ -86,7 +86,10 @@ class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
 
     _delivery = Delivery
 
-    def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions[SentK, SentV]]) -> None:
+    def __init__(
+        self, *misplaced: Never, connection: Connection | None = None, **options: Unpack[ProducerOptions[SentK, SentV]]
+    ) -> None:
+        options_only("Producer", misplaced)
         resolved = shared(ProducerOptions, options, connection, Connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         with self._connection.closed_unless_made(self._own_connection):

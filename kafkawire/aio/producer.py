@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Generic, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, Never, Unpack, cast
 
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ProducerOptions
 from kafkawire.core.batch import DeliveryCallback
 from kafkawire.core.deliveries import raise_failures, tell, written_by
-from kafkawire.core.faces import AsyncClosing, BatchDeliveryFace, DeliveryFace, ProducerFace, one_time, shared
+from kafkawire.core.faces import AsyncClosing, BatchDeliveryFace, DeliveryFace, ProducerFace, one_time, options_only, shared
 from kafkawire.core.producer import wait_done
 from kafkawire.foreign_methods import ASYNC_DELIVERY, PRODUCER, instead_of
 from kafkawire.message import Header, RecordMetadata, SentK, SentV
@@ -58,7 +58,10 @@ class Producer(ProducerFace, AsyncClosing, Generic[SentK, SentV]):
 
     _delivery = Delivery
 
-    def __init__(self, *, connection: Connection | None = None, **options: Unpack[ProducerOptions[SentK, SentV]]) -> None:
+    def __init__(
+        self, *misplaced: Never, connection: Connection | None = None, **options: Unpack[ProducerOptions[SentK, SentV]]
+    ) -> None:
+        options_only("Producer", misplaced)
         resolved = shared(ProducerOptions, options, connection, Connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         self._setup(self._connection.client, resolved)

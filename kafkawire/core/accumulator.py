@@ -13,7 +13,7 @@ from kafkawire.core.columns import Columns, one_record
 from kafkawire.core.losses import Losses
 from kafkawire.core.partitioners import key_partitioner
 from kafkawire.core.queues import CLOSED, PartitionQueue, TopicQueue
-from kafkawire.errors import ConcurrentUseError, ErrorCode, KafkaError, MessageTooLargeError
+from kafkawire.errors import ConcurrentUseError, ErrorCode, KafkaError, OwnLimitError
 from kafkawire.message import Header, RecordMetadata
 from kafkawire.net.base import NEVER, Net, Signal
 
@@ -382,7 +382,7 @@ class Accumulator:
         It is of another partition if the record may go `anywhere` and the batch of `queue` was full.
         """
         if size > self._max_record:
-            raise MessageTooLargeError(
+            raise OwnLimitError(
                 ErrorCode.MESSAGE_TOO_LARGE,
                 f"a record of {size} bytes for topic {topic!r}: max_request_size is {self._max_record} bytes",
             )

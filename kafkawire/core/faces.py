@@ -36,6 +36,7 @@ __all__ = [
     "ProducerFace",
     "SomePartition",
     "one_time",
+    "options_only",
     "partition_of",
     "shared",
     "topic_names",
@@ -68,6 +69,15 @@ def topic_names(given: Iterable[str | Iterable[str]]) -> list[str]:
                 raise ConfigurationError(f"Consumer takes the names of topics, as in Consumer('topic', ...): one is {kind}")
             names[name] = None
     return list(names)
+
+
+def options_only(kind: str, given: tuple[object, ...]) -> None:
+    """Refuse arguments without a name where there are only options. Raises ConfigurationError."""
+    if given:
+        raise ConfigurationError(
+            f"{kind} takes options as keywords: {kind}(bootstrap_servers='host:9092', ...); "
+            f"for a dict of Kafka properties there is {kind}.from_properties({{...}})"
+        )
 
 
 def is_leaving(kind: type[BaseException] | None) -> bool:

@@ -20,9 +20,9 @@ from kafkawire.errors import (
     DecodeError,
     ErrorCode,
     KafkaError,
-    MessageTooLargeError,
     NetworkError,
     OffsetOutOfRangeError,
+    OwnLimitError,
     RequestTimedOut,
     TimedOut,
     broker_error,
@@ -276,7 +276,7 @@ class Fetcher:
         """Part of a batch and nothing else (trap 41)."""
         if version >= WHOLE_BATCHES:
             return CorruptRecordsError(f"{asked}: {size} bytes that hold no whole batch")
-        return MessageTooLargeError(
+        return OwnLimitError(
             ErrorCode.MESSAGE_TOO_LARGE,
             f"{asked}: the next message is larger than max_partition_fetch_bytes={self._settings.partition_bytes}: raise it",
         )

@@ -12,9 +12,9 @@ from kafkawire.errors import (
     CorruptRecordsError,
     ErrorCode,
     KafkaError,
-    MessageTooLargeError,
     NetworkError,
     OffsetOutOfRangeError,
+    OwnLimitError,
     RequestTimedOut,
     broker_error,
 )
@@ -82,7 +82,7 @@ class OneFetch:
                 return []
             batches = list(read_batches(answer.records, check_crcs=self._options["check_crcs"]))
             if not batches:
-                raise MessageTooLargeError(
+                raise OwnLimitError(
                     ErrorCode.MESSAGE_TOO_LARGE,
                     f"{tp.topic} partition {tp.partition} at {offset}: the next batch exceeds max_bytes={settings.max_bytes}",
                 )

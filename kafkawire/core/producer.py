@@ -19,7 +19,7 @@ from kafkawire.core.deliveries import Runs
 from kafkawire.core.flight import Ending
 from kafkawire.core.idempotence import Idempotence
 from kafkawire.core.sender import Sender
-from kafkawire.errors import ClosedError, DeliveryError, ErrorCode, KafkaError, MessageTooLargeError, TimedOut
+from kafkawire.errors import ClosedError, DeliveryError, ErrorCode, KafkaError, OwnLimitError, TimedOut
 from kafkawire.message import Header
 from kafkawire.net.base import NEVER, Signal
 
@@ -204,9 +204,10 @@ class ProducerCore:
         most = self._options["max_request_size"]
         for row in range(len(columns)):
             if columns.size(row) > most:
-                raise MessageTooLargeError(
+                size = columns.size(row)
+                raise OwnLimitError(
                     ErrorCode.MESSAGE_TOO_LARGE,
-                    f"row {row}, a record of up to {columns.size(row)} bytes for topic {topic!r}: max_request_size is {most}",
+                    f"row {row}, a record of up to {size} bytes for topic {topic!r}: max_request_size is {most} bytes",
                 )
 
     async def _know(self, topic: str, deadline: float) -> None:

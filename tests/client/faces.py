@@ -53,8 +53,8 @@ class OnLoop:
     def Connection(self, *arguments: Any, **options: Any) -> Any:  # noqa: N802 - named as what it makes
         return ConnectionProxy(self, self.run(kafkawire.aio.Connection, *arguments, **options))
 
-    def Producer(self, **options: Any) -> Any:  # noqa: N802
-        return Proxy(self, self.run(kafkawire.aio.Producer, **self._unwrapped(options)))
+    def Producer(self, *arguments: Any, **options: Any) -> Any:  # noqa: N802
+        return Proxy(self, self.run(kafkawire.aio.Producer, *arguments, **self._unwrapped(options)))
 
     def Consumer(self, *topics: str, **options: Any) -> Any:  # noqa: N802
         return Proxy(self, self.run(kafkawire.aio.Consumer, *topics, **self._unwrapped(options)))

@@ -158,6 +158,12 @@ def test_options_of_a_consumer(face, options, text):
         face.Consumer("t", **options)
 
 
+def test_a_dict_in_place_of_options(face):
+    for make in (face.Producer, face.Consumer):
+        with pytest.raises(ConfigurationError, match=r"options as keywords.*from_properties"):
+            make({"bootstrap.servers": "localhost:9092"})
+
+
 def test_options_of_the_connection_belong_there(face, kafka):
     with (
         face.Connection(kafka.bootstrap) as connection,
