@@ -364,9 +364,10 @@ def _checked(name: str, value: Any, hint: Any, option: Option) -> Any:
 def _check_choice(name: str, value: Any, option: Option) -> None:
     choices = option.choices or ()
     if not any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices):
-        shown = ", ".join(map(repr, choices))
+        if len(choices) == 1:
+            raise ConfigurationError(f"{name}: {option.hint}, so it can only be {choices[0]!r}, not {value!r}")
         hint = f": {option.hint}" if option.hint else ""
-        raise ConfigurationError(f"{name}: {value!r} is not {'one of ' if len(choices) > 1 else ''}{shown}{hint}")
+        raise ConfigurationError(f"{name}: {value!r} is not one of {', '.join(map(repr, choices))}{hint}")
 
 
 def _fits(value: Any, kinds: tuple[Any, ...]) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Generic, Unpack
+from typing import TYPE_CHECKING, Generic, Never, Unpack
 
 from kafkawire.config import ConsumerOptions
 from kafkawire.connection import Connection, connect_for
 from kafkawire.core.faces import Closing, ConsumerFace, SomePartition, partition_of, shared, topic_names
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
-from kafkawire.foreign_methods import CONSUMER, instead_of
+from kafkawire.foreign_methods import CONSUMER, POLL_TEXT, instead_of
 from kafkawire.message import K, Message, TopicPartition, V
 from kafkawire.net.blocking import run
 from kafkawire.protocol.records import no_rows
@@ -43,12 +43,16 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
 
     # ---- reading
 
-    def poll(self, *, timeout: float = 0.0, max_records: int | None = None) -> list[Message[K, V]]:
+    def poll(
+        self, *misplaced: Never, timeout: float = 0.0, max_records: int | None = None, **unknown: Never
+    ) -> list[Message[K, V]]:
         """Records that are here, or that come within `timeout` seconds; [] if none do.
 
         Up to `max_records` (max_poll_records if None). Raises UnknownTopicError, OffsetOutOfRangeError (auto_offset_reset
         'none'), CorruptRecordsError, DeserializationError or another BrokerError; the position stays before the record.
         """
+        if misplaced or unknown:
+            raise TypeError(POLL_TEXT)
         most = self.options["max_poll_records"] if max_records is None else max_records
         self._enter()
         try:

@@ -12,7 +12,18 @@ from typing import Any, TypeVar
 
 from kafkawire.foreign_options import each
 
-__all__ = ["ADMIN", "ASYNC_DELIVERY", "CONSUMER", "DELIVERY", "MESSAGE", "METADATA", "PRODUCER", "instead_of", "no_such_name"]
+__all__ = [
+    "ADMIN",
+    "ASYNC_DELIVERY",
+    "CONSUMER",
+    "DELIVERY",
+    "MESSAGE",
+    "METADATA",
+    "POLL_TEXT",
+    "PRODUCER",
+    "instead_of",
+    "no_such_name",
+]
 
 T = TypeVar("T")
 Names = Mapping[str, str]
@@ -80,6 +91,12 @@ CONSUMER: Names = {
     "cluster_id": _ADMIN,
     "wakeup": "not needed: give poll() a short timeout, and ask in between whether to go on; Ctrl-C interrupts it",
 }
+
+POLL_TEXT = (
+    "poll(timeout=seconds, max_records=n) takes both by keyword, and returns a list of messages: [] if none came in time; "
+    "iterate over the consumer for one message after the other"
+)
+"""For `poll(1.0)` (confluent-kafka: one message) and `poll(timeout_ms=1000)` (kafka-python: a dict)."""
 
 ADMIN: Names = {
     **_ANY_CLIENT,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar, Unpack
+from typing import TYPE_CHECKING, Generic, Never, TypeVar, Unpack
 
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.faces import AsyncClosing, ConsumerFace, SomePartition, partition_of, shared, topic_names
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
-from kafkawire.foreign_methods import CONSUMER, instead_of
+from kafkawire.foreign_methods import CONSUMER, POLL_TEXT, instead_of
 from kafkawire.message import K, Message, TopicPartition, V
 from kafkawire.protocol.records import no_rows
 
@@ -39,8 +39,12 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
 
     # ---- reading
 
-    async def poll(self, *, timeout: float = 0.0, max_records: int | None = None) -> list[Message[K, V]]:
+    async def poll(
+        self, *misplaced: Never, timeout: float = 0.0, max_records: int | None = None, **unknown: Never
+    ) -> list[Message[K, V]]:
         """Records that are here, or that come within `timeout` seconds; [] if none do."""
+        if misplaced or unknown:
+            raise TypeError(POLL_TEXT)
         most = self.options["max_poll_records"] if max_records is None else max_records
         return await self._poll(timeout, partial(self._core.take, most))
 

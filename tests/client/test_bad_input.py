@@ -164,6 +164,16 @@ def test_a_dict_in_place_of_options(face):
             make({"bootstrap.servers": "localhost:9092"})
 
 
+@pytest.mark.parametrize(
+    ("arguments", "options"), [((1.0,), {}), ((), {"timeout_ms": 1000}), ((1.0,), {"max_records": 5})], ids=str
+)
+def test_poll_as_other_clients_have_it(face, kafka, arguments, options):
+    with face.Consumer("one", bootstrap_servers=kafka.bootstrap) as c:
+        with pytest.raises(TypeError, match=r"poll\(timeout=seconds, max_records=n\) .* a list of messages"):
+            c.poll(*arguments, **options)
+        assert c.poll(timeout=0.0, max_records=5) == []
+
+
 def test_options_of_the_connection_belong_there(face, kafka):
     with (
         face.Connection(kafka.bootstrap) as connection,
