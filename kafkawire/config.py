@@ -39,6 +39,7 @@ __all__ = [
     "ProducerOptions",
     "TlsOptions",
     "connection_part",
+    "forget_secrets",
     "from_properties",
     "parse_servers",
     "resolve",
@@ -295,6 +296,11 @@ def parse_servers(servers: str | Sequence[str]) -> list[tuple[str, int]]:
     return pairs
 
 
+def forget_secrets(options: ConnectionOptions) -> None:
+    """Drop what nobody needs any more once the connection of these options is made."""
+    cast(dict[str, Any], options).update(dict.fromkeys(_SECRET))
+
+
 def tls_options(options: ConnectionOptions) -> TlsOptions | None:
     """What the drivers need to know of TLS; None for PLAINTEXT. Contradictions raise ConfigurationError."""
     names = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_password", "ssl_context")
@@ -305,6 +311,8 @@ def tls_options(options: ConnectionOptions) -> TlsOptions | None:
         return None
     if options["ssl_context"] is not None and len(used) > 1:
         raise ConfigurationError(f"ssl_context and {used[0]} are both set: your own context excludes the other options")
+    if options["ssl_keyfile"] is not None and options["ssl_certfile"] is None:
+        raise ConfigurationError("ssl_keyfile is set but ssl_certfile is not: name the certificate that the key belongs to")
     return TlsOptions(
         cafile=options["ssl_cafile"],
         certfile=options["ssl_certfile"],

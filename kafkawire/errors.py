@@ -36,6 +36,7 @@ __all__ = [
     "OwnLimitError",
     "RequestTimedOut",
     "TimedOut",
+    "TlsError",
     "UnknownTopicError",
     "UnsupportedVersionError",
     "broker_error",
@@ -44,6 +45,9 @@ __all__ = [
 
 class KafkaError(Exception):
     """The root of everything kafkawire raises on purpose."""
+
+    retriable = False
+    """Whether the same call may succeed later although its caller changes nothing."""
 
 
 class ConfigurationError(KafkaError, ValueError):
@@ -69,6 +73,8 @@ class ConcurrentUseError(KafkaError, RuntimeError):
 class TimedOut(KafkaError, TimeoutError):
     """The time given to a call ran out; the message says what it was waiting for. Nothing was lost: call again."""
 
+    retriable = True
+
 
 class RequestTimedOut(TimedOut):
     """A broker did not answer a request within its deadline; whether it acted on it is unknown."""
@@ -81,6 +87,8 @@ class DeliveryTimedOut(TimedOut):
 class NetworkError(KafkaError, ConnectionError):
     """A broker could not be reached or the connection was lost; trying again may help."""
 
+    retriable = True
+
 
 class ConnectError(NetworkError):
     """No connection: the message names the stage (resolve, connect, TLS, ApiVersions) and the addresses tried."""
@@ -91,7 +99,21 @@ class BootstrapError(ConnectError):
 
 
 class NotKafkaError(ConnectError):
-    """What answers on that port does not speak the Kafka protocol (HTTP, TLS, ...): correct the address or the protocol."""
+    """What answers on that port does not speak the Kafka protocol (HTTP, TLS or none where the other was expected, ...).
+
+    Correct the address or security_protocol; trying again does not help.
+    """
+
+    retriable = False
+
+
+class TlsError(ConnectError):
+    """One of the two ends refuses the other in TLS, most often for its certificate.
+
+    The message says which, why, and the option to change; trying again does not help.
+    """
+
+    retriable = False
 
 
 class ConnectionLost(NetworkError):
@@ -104,6 +126,9 @@ class DecodeError(KafkaError, ValueError):
     `api` is the message's name (None below the message layer), `version` its version and `offset` the byte where reading
     stopped.
     """
+
+    retriable = True
+    """What a bad connection has garbled may come whole the next time."""
 
     def __init__(self, reason: str, *, api: str | None = None, version: int | None = None, offset: int | None = None) -> None:
         where = f"{api} v{version}" if api is not None else "data"
@@ -120,6 +145,8 @@ class DecodeError(KafkaError, ValueError):
 
 class CorruptRecordsError(DecodeError):
     """A record batch whose checksum, lengths or counts are wrong. The position is kept: seek past it to go on."""
+
+    retriable = False
 
 
 class EncodeError(KafkaError, ValueError):
@@ -338,11 +365,7 @@ class BrokerError(KafkaError):
         """Its meaning; UNKNOWN_SERVER_ERROR for a number that this version does not know."""
         self.context = context
         """What was asked, of whom."""
-
-    @property
-    def retriable(self) -> bool:
-        """Whether the same request may succeed later."""
-        return self.error.retriable
+        self.retriable = self.error.retriable
 
     def __str__(self) -> str:
         if self.code != self.error:

@@ -1,10 +1,11 @@
-"""Pauses between attempts: exponential with jitter (KIP-580)."""
+"""Pauses: between attempts, exponential with jitter (KIP-580), and between lines of the log about the same thing."""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Hashable
 
-__all__ = ["Backoff"]
+__all__ = ["Backoff", "Seldom"]
 
 
 class Backoff:
@@ -23,3 +24,21 @@ class Backoff:
         """Seconds to pause after `failures` failures in a row (at least one)."""
         pause = min(self._max, self._first * 2.0 ** min(failures - 1, 30))
         return pause * random.uniform(1 - self._jitter, 1 + self._jitter)
+
+
+class Seldom:
+    """Decides which lines of a log are written: of each subject the first, and later ones after a pause. Any thread may ask."""
+
+    def __init__(self, pause: float) -> None:
+        self._pause = pause
+        self._told: dict[Hashable, tuple[float, int]] = {}
+        """By subject: when the last line was written, and how many were left out since."""
+
+    def count(self, subject: Hashable, now: float) -> int | None:
+        """How many lines about the subject were left out before this one; None if this one is to be left out."""
+        last, left_out = self._told.get(subject, (float("-inf"), 0))
+        if now - last < self._pause:
+            self._told[subject] = last, left_out + 1
+            return None
+        self._told[subject] = now, 0
+        return left_out

@@ -37,9 +37,9 @@ class Batch:
     """
 
     __slots__ = (
-        "attempts", "base_offset", "base_timestamp", "callbacks", "children", "closes", "count", "done", "due", "error",
-        "expires", "failure", "granted", "headers", "keyed", "keys", "log_append_time", "order", "parent", "producer", "queue",
-        "room", "sequence", "stamps", "tick", "values", "waiters", "wire", "wire_magic",
+        "attempts", "base_offset", "base_timestamp", "callbacks", "cause", "children", "closes", "count", "done", "due",
+        "error", "expires", "failure", "granted", "headers", "keyed", "keys", "log_append_time", "order", "parent",
+        "producer", "queue", "room", "sequence", "stamps", "tick", "values", "waiters", "wire", "wire_magic",
     )  # fmt: skip
 
     def __init__(self, queue: PartitionQueue, number: int, wall: float, due: float, closes: float, granted: int) -> None:
@@ -75,6 +75,8 @@ class Batch:
         self.error: KafkaError | None = None
         self.failure: Failure | None = None
         """With an error: what of it nobody has asked about."""
+        self.cause: KafkaError | None = None
+        """Why the last attempt has failed; the sender's."""
         self.done = False
         self.parent: Batch | None = None
         self.children: list[tuple[int, Batch]] | None = None

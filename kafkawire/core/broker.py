@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from kafkawire.config import ConnectionOptions, TlsOptions
-from kafkawire.errors import ConnectionLost, RequestTimedOut
-from kafkawire.net.base import Link, Net, Pending, Signal, call
+from kafkawire.config import ConnectionOptions, TlsOptions, tls_options
+from kafkawire.core.backoff import Seldom
+from kafkawire.errors import ConnectionLost, KafkaError, NetworkError, NotKafkaError, RequestTimedOut, TimedOut, TlsError
+from kafkawire.net.base import HandshakeCut, Link, Net, Pending, Signal, call, sleep
 from kafkawire.protocol.frames import RequestFrame, decode_response, request_frame
 from kafkawire.protocol.handshake import BEFORE_API_VERSIONS, Ranges, common_version, read_api_versions
 from kafkawire.protocol.messages import response
@@ -30,6 +32,18 @@ THROTTLED_BY_CLIENT = {
 APIs that are not here are younger than that change.
 """
 
+LONGEST_THROTTLE = 60.0
+"""Seconds that one answer may keep this client away. Brokers reckon quotas over 11 windows of a second unless told otherwise
+(quota.window.num, quota.window.size.seconds), and since KIP-219 they leave unread what a client sends too early: believing an
+answer that asks for more gains nothing, and one that is wrong would end a client for good.
+"""
+
+THROTTLE_LOG_PAUSE = 60.0
+"""Seconds between two lines about the same broker and API."""
+
+VERDICT_PAUSE = 0.5
+"""Seconds in which a broker's refusal of a certificate should have arrived."""
+
 
 @dataclass(frozen=True, slots=True)
 class Address:
@@ -45,9 +59,9 @@ class Address:
 class BrokerLink:
     """A link with the versions of its broker. Safe to use from any thread."""
 
-    __slots__ = ("_client_id", "_net", "_versions", "address", "link", "muted_until", "ranges", "used_at")
+    __slots__ = ("_client_id", "_net", "_throttles", "_versions", "address", "link", "muted_until", "ranges", "used_at")
 
-    def __init__(self, net: Net, link: Link, address: Address, ranges: Ranges, client_id: str) -> None:
+    def __init__(self, net: Net, link: Link, address: Address, ranges: Ranges, client_id: str, throttles: Seldom) -> None:
         self.link = link
         self.address = address
         self.ranges = ranges
@@ -56,6 +70,7 @@ class BrokerLink:
         """When the last request was sent."""
         self._net = net
         self._client_id = client_id
+        self._throttles = throttles
         self._versions: dict[tuple[int, int | None], int] = {}
 
     def version(self, request: type[Request], highest: int | None = None) -> int:
@@ -74,90 +89,191 @@ class BrokerLink:
         self.used_at = self._net.now()
         return self.link.send(self.frame(message, version), signal)
 
+    async def wait_out(self, deadline: float) -> None:
+        """Wait as long as the broker asked to be left alone. Raises TimedOut if that is beyond the deadline."""
+        if self.muted_until <= self._net.now():
+            return
+        await self._net.wait(self._net.signal(), min(self.muted_until, deadline))
+        if self.muted_until > deadline:
+            raise TimedOut(f"{self.address} throttles this client: it asked for a pause that is longer than the time given")
+
     async def call(self, message: Request, deadline: float, highest: int | None = None) -> Any:
-        """One request and its decoded response, after any pause that the broker asked for."""
-        kind, net = type(message), self._net
+        """One request and its decoded response.
+
+        Raises RequestTimedOut, ConnectionLost, DecodeError, UnsupportedVersionError.
+        """
+        kind = type(message)
         version = self.version(kind, highest)
-        if self.muted_until > net.now():
-            await net.wait(net.signal(), min(self.muted_until, deadline))
-        self.used_at = net.now()
-        frame = await call(net, self.link, self.frame(message, version), deadline)
+        self.used_at = self._net.now()
+        frame = await call(self._net, self.link, self.frame(message, version), deadline)
         answer = decode_response(response(kind.key), version, frame)
-        self.note_throttle(answer, kind.key, version, net.now())
+        self.note_throttle(answer, kind, version, self._net.now())
         return answer
 
-    def note_throttle(self, answer: Response, key: int, version: int, now: float) -> None:
-        """Remember how long the broker wants to be left alone."""
-        pause = getattr(answer, "throttle_time_ms", 0)
-        if pause > 0 and version >= THROTTLED_BY_CLIENT.get(key, 0):
-            self.muted_until = now + pause / 1000
+    def note_throttle(self, answer: Response, api: type[Request], version: int, now: float) -> None:
+        """Remember how long the broker wants to be left alone, at most for LONGEST_THROTTLE, and say so now and then."""
+        asked = getattr(answer, "throttle_time_ms", 0) / 1000
+        if asked <= 0:
+            return
+        ours = version >= THROTTLED_BY_CLIENT.get(api.key, 0)
+        if ours:
+            self.muted_until = max(self.muted_until, now + min(asked, LONGEST_THROTTLE))
+        left_out = self._throttles.count((self.address, api.key), now)
+        if left_out is not None:
+            how = f"waiting {min(asked, LONGEST_THROTTLE):g} s" if ours else "the answer was held back for so long"
+            more = f"; {left_out} more such answers since the last line" if left_out else ""
+            log.warning("%s throttles this client by %g s after %s (a quota): %s%s", self.address, asked, api.name, how, more)
 
 
 class Dialer:
-    """Opens connections and finds out what each broker speaks."""
+    """Opens connections and finds out what each broker speaks.
 
-    def __init__(self, net: Net, options: ConnectionOptions, tls: TlsOptions | None) -> None:
+    What it has found out is written by the connects that find it, and only ever spares a later one some steps.
+    """
+
+    def __init__(self, net: Net, options: ConnectionOptions) -> None:
         self._net = net
         self._options = options
-        self._tls = tls
-        self._legacy: dict[Address, float] = {}
+        tls = tls_options(options)
+        self._tls = None if tls is None else net.tls(tls)
+        self._patience = options["api_version_auto_timeout_ms"] / 1000
+        self._throttles = Seldom(THROTTLE_LOG_PAUSE)
+        self._answered = False
+        """Whether a broker of the cluster has answered ApiVersions: then none is taken for an older one."""
+        self._old_until: dict[Address, float] = {}
+        """Until when a broker that has proved to be older than 0.10 is not asked again."""
 
-    async def open(self, address: Address, deadline: float) -> BrokerLink:
-        """Connect and agree on versions; `deadline` is for all attempts together.
+    async def open(self, address: Address, tell: Callable[[str], None]) -> BrokerLink:
+        """Connect and agree on versions; `tell` is told what is being waited for.
 
-        Brokers before 0.10 either close the connection on ApiVersions or never answer it. A proxy, a starting broker or a bad
-        network can look the same, so the verdict counts only if the broker then answers as an old one does: Kafka 4 would
-        not. It is remembered for as long as metadata is.
-
-        Raises ConnectError, NotKafkaError, ConnectionLost or RequestTimedOut.
+        Each of the steps has a deadline of its own: socket_connection_setup_timeout_ms to connect,
+        api_version_auto_timeout_ms for an answer. Raises ConnectError, TlsError, NotKafkaError, ConnectionLost,
+        RequestTimedOut.
         """
-        version = ApiVersionsRequest.versions.max
-        while self._legacy.get(address, 0.0) <= self._net.now():
-            link = await self._connect(address, deadline)
+        try:
+            return await self._open(address, tell)
+        except (ConnectionLost, HandshakeCut) as error:
+            if self._answered:
+                raise
+            tell("finding out why it hangs up")
+            advice = await (self._speaks_tls(address) if self._tls is None else self._speaks_plaintext(address))
+            if advice is None:
+                raise
+            raise NotKafkaError(f"{address}: {advice}") from error
+
+    async def _open(self, address: Address, tell: Callable[[str], None]) -> BrokerLink:
+        broker = None
+        if self._old_until.get(address, 0.0) <= self._net.now():
+            broker = await self._open_modern(address, tell)
+        if broker is None:
+            broker = await self._open_old(address, tell)
+        return broker
+
+    async def _open_modern(self, address: Address, tell: Callable[[str], None]) -> BrokerLink | None:
+        """Connect and ask for versions; None if the broker behaves as those before 0.10 do, and it may be one.
+
+        Those either close the connection on ApiVersions or never answer it. Some newer services close it on versions that they
+        do not know (trap 6), so version 0 is tried before they are believed.
+        """
+        lost: ConnectionLost | None = None
+        for version in (ApiVersionsRequest.versions.max, 0):
+            link = await self._connect(address, self._tls, tell)
+            tell(f"connected, but no answer to {ApiVersionsRequest.name}")
             try:
-                ranges = await self._negotiate(link, version, deadline)
-            except ConnectionLost:
+                if lost is not None and self._tls is not None:
+                    # In TLS 1.3 the broker's verdict on our certificate comes after the handshake. What is sent before it
+                    # can have the connection reset, and the verdict lost.
+                    await sleep(self._net, VERDICT_PAUSE)
+                ranges = await self._negotiate(link, version)
+            except ConnectionLost as error:
                 link.close()
-                if version == 0 and self._tls is not None:
-                    # Brokers without ApiVersions came before TLS, or hang: this one refused the client's certificate.
-                    raise
-                if version == 0:
-                    self._mark_legacy(address, "closes the connection on ApiVersions")
-                version = 0
+                lost = error
             except RequestTimedOut:
                 link.close()
-                self._mark_legacy(address, "does not answer ApiVersions")
+                if self._answered:
+                    raise self._silent(address, ApiVersionsRequest.name) from None
+                return None
             except BaseException:
                 link.close()
                 raise
             else:
+                self._answered = True
                 log.info("connected to %s", address)
-                return BrokerLink(self._net, link, address, ranges, self._options["client_id"])
-        link = await self._connect(address, deadline)
-        broker = BrokerLink(self._net, link, address, BEFORE_API_VERSIONS, self._options["client_id"])
+                return self._made(link, address, ranges)
+        # Brokers without ApiVersions came before TLS, or hang.
+        if lost is not None and (self._answered or self._tls is not None):
+            raise lost
+        return None
+
+    async def _open_old(self, address: Address, tell: Callable[[str], None]) -> BrokerLink:
+        """Connect to what may be a broker older than 0.10; it is one if it answers as those do, which Kafka 4 would not.
+
+        A proxy, a starting broker or a bad network can look the same up to here. The verdict is remembered for as long as
+        metadata is.
+        """
+        self._old_until.pop(address, None)
+        link = await self._connect(address, self._tls, tell)
+        what = f"{ApiVersionsRequest.name}, nor {ListOffsetsRequest.name}, as a broker before 0.10 does,"
+        tell(f"connected, but no answer to {what.removesuffix(',')}")
+        broker = self._made(link, address, BEFORE_API_VERSIONS)
         try:
-            await broker.call(ListOffsetsRequest(replica_id=-1), deadline)
-        except BaseException:
+            await broker.call(ListOffsetsRequest(replica_id=-1), self._net.now() + self._patience)
+        except BaseException as error:
             link.close()
-            self._legacy.pop(address, None)
+            if isinstance(error, RequestTimedOut):
+                raise self._silent(address, what) from None
             raise
         log.info("connected to %s, which is older than 0.10", address)
+        self._old_until[address] = self._net.now() + self._options["metadata_max_age_ms"] / 1000
         return broker
 
-    async def _connect(self, address: Address, deadline: float) -> Link:
-        setup = self._net.now() + self._options["socket_connection_setup_timeout_ms"] / 1000
-        return await self._net.connect(address.host, address.port, self._tls, min(deadline, setup))
+    def _made(self, link: Link, address: Address, ranges: Ranges) -> BrokerLink:
+        return BrokerLink(self._net, link, address, ranges, self._options["client_id"], self._throttles)
 
-    async def _negotiate(self, link: Link, version: int, deadline: float) -> Ranges:
-        patience = self._net.now() + self._options["api_version_auto_timeout_ms"] / 1000
+    def _silent(self, address: Address, what: str) -> RequestTimedOut:
+        return RequestTimedOut(
+            f"{address} accepted the connection but did not answer {what} in {self._patience:g} s (api_version_auto_timeout_ms)"
+        )
+
+    async def _connect(self, address: Address, tls: Any, tell: Callable[[str], None]) -> Link:
+        tell("connecting")
+        patience = self._options["socket_connection_setup_timeout_ms"] / 1000
+        return await self._net.connect(address.host, address.port, tls, self._net.now() + patience)
+
+    async def _negotiate(self, link: Link, version: int) -> Ranges:
+        deadline = self._net.now() + self._patience
         message = ApiVersionsRequest(client_software_name="kafkawire", client_software_version=__version__)
         while True:
             frame = request_frame(message, version, self._options["client_id"])
-            answer = read_api_versions(await call(self._net, link, frame, min(deadline, patience)), version)
+            answer = read_api_versions(await call(self._net, link, frame, deadline), version)
             if not isinstance(answer, int):
                 return answer
             version = answer
 
-    def _mark_legacy(self, address: Address, why: str) -> None:
-        log.info("%s %s: taken for a broker older than 0.10", address, why)
-        self._legacy[address] = self._net.now() + self._options["metadata_max_age_ms"] / 1000
+    async def _speaks_tls(self, address: Address) -> str | None:
+        """What to say of a port that hangs up, if it speaks TLS; whose certificate it has does not matter here."""
+        try:
+            link = await self._connect(address, self._net.tls(TlsOptions(check_hostname=False)), _tell_nobody)
+        except TlsError:
+            pass
+        except NetworkError:
+            return None
+        else:
+            link.close()
+        return "the port speaks TLS: set security_protocol='SSL', or connect to the port without TLS"
+
+    async def _speaks_plaintext(self, address: Address) -> str | None:
+        """What to say of a port that hangs up, if it speaks Kafka without TLS. Nothing secret is said to it."""
+        try:
+            link = await self._connect(address, None, _tell_nobody)
+            try:
+                await self._negotiate(link, 0)
+            finally:
+                link.close()
+        except KafkaError:
+            return None
+        return "the port speaks Kafka without TLS: set security_protocol='PLAINTEXT', or connect to the port with TLS"
+
+
+def _tell_nobody(_doing: str) -> None:
+    pass

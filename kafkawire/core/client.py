@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import random
+from collections.abc import Mapping
 from typing import Any
 
-from kafkawire.config import ConnectionOptions, parse_servers, tls_options
+from kafkawire.config import ConnectionOptions, parse_servers
 from kafkawire.core.arguments import check_node, check_topic
 from kafkawire.core.backoff import Backoff
 from kafkawire.core.broker import Address, BrokerLink, Dialer
@@ -14,13 +15,14 @@ from kafkawire.core.flight import Flight
 from kafkawire.core.metadata import Snapshot, Topic, merge
 from kafkawire.errors import (
     BootstrapError,
-    BrokerError,
     ClosedError,
+    ConnectError,
     ErrorCode,
     KafkaError,
     NetworkError,
     NotKafkaError,
     TimedOut,
+    TlsError,
     UnknownTopicError,
     broker_error,
 )
@@ -67,6 +69,8 @@ class Slot:
         self.error: KafkaError | None = None
         self.failures = 0
         self.retry_at = 0.0
+        self.doing = ""
+        """What connecting waits for at the moment."""
         self.flight = Flight(client.net, self._connect, f"kafkawire-connect-{node_id}-{purpose.name}")
         self._client = client
         self._closed = False
@@ -86,6 +90,11 @@ class Slot:
         """Whether there is a link, as far as anybody has noticed."""
         return self.link is not None and self.link.link.error is None
 
+    @property
+    def quiet(self) -> bool:
+        """Whether there is one whose broker has not asked to be left alone."""
+        return self.link is not None and self.up and self.link.muted_until <= self._client.net.now()
+
     async def _connect(self) -> None:
         client = self._client
         try:
@@ -94,7 +103,7 @@ class Slot:
                 return
             if self.link is not None:
                 self.link.link.close()
-            link = await client.dialer.open(address, client.net.now() + client.setup_timeout)
+            link = await client.dialer.open(address, self._tell)
         except KafkaError as error:
             if client.closed:
                 return
@@ -105,11 +114,16 @@ class Slot:
             who = f"broker {self.node_id}" if self.node_id >= 0 else "bootstrap server"
             log.log(logging.WARNING if self.failures == 1 else logging.DEBUG, "%s: %s", who, error)
             return
+        finally:
+            self.doing = ""
         self.failures = 0
         self.error = None
         self.link = link
         if client.closed or self._closed:
             link.link.close()
+
+    def _tell(self, doing: str) -> None:
+        self.doing = doing
 
     def close(self) -> None:
         """Close the link, or the one that is being made when it is."""
@@ -126,8 +140,7 @@ class Client:
         self.options = options
         self.closed = False
         self.snapshot = Snapshot()
-        self.dialer = Dialer(net, options, tls_options(options))
-        self.setup_timeout = 3 * options["socket_connection_setup_timeout_ms"] / 1000
+        self.dialer = Dialer(net, options)
         self.max_idle = options["connections_max_idle_ms"] / 1000
         self.reconnect_backoff = Backoff(options["reconnect_backoff_ms"], options["reconnect_backoff_max_ms"])
         self.retry_backoff = Backoff(options["retry_backoff_ms"], options["retry_backoff_max_ms"])
@@ -141,6 +154,9 @@ class Client:
         self._topic_errors: dict[str, ErrorCode | None] = {}
         self._refresh_error: KafkaError | None = None
         self._refreshed = 0
+        self._asking: int | None = None
+        self._reasons: dict[Address, KafkaError] = {}
+        """Which broker the present round asks, and why those before it did not answer; its flight's."""
         self._refresh = Flight(net, self._refresh_metadata, "kafkawire-metadata")
         self._outdated = False
         """Whether metadata may be wrong; raised by anyone, lowered where asking begins."""
@@ -199,7 +215,7 @@ class Client:
                 await self.net.wait(self.net.signal(), min(deadline, slot.retry_at))
             attempts = slot.failures
             if not await slot.flight.join(deadline):
-                raise TimedOut(f"no connection to {self.address(node_id)} in the time given")
+                raise TimedOut(f"no connection to {self.address(node_id)} in the time given: {slot.doing or slot.error}")
             if slot.failures > attempts and slot.error is not None:
                 raise slot.error
 
@@ -217,6 +233,7 @@ class Client:
         A link that brings no answer for request_timeout_ms is given up: it may be half dead, and would keep its place.
         """
         link = await self.link(node_id, purpose, deadline)
+        await link.wait_out(deadline)
         patience = self.net.now() + self.options["request_timeout_ms"] / 1000
         try:
             return await link.call(message, min(deadline, patience), highest)
@@ -241,11 +258,20 @@ class Client:
     def any_broker(self) -> int:
         """A broker to ask what every broker knows: connected ones first, then known ones, then the bootstrap servers."""
         known = list(self.snapshot.brokers) or list(self._bootstrap)
-        return random.choice([node for node in known if self._is_up(node)] or known)
+        return random.choice([node for node in known if self._is_ready(node)] or known)
 
-    def _is_up(self, node_id: int) -> bool:
+    def _is_ready(self, node_id: int) -> bool:
         slot = self._slots.get((node_id, CONTROL))
-        return slot is not None and slot.up
+        return slot is not None and slot.quiet
+
+    def trouble(self, node_id: int, purpose: Purpose) -> str | None:
+        """Why there is no link to a broker, as far as is known; None while nothing is wrong."""
+        slot = self._slots.get((node_id, purpose))
+        if slot is None or slot.up:
+            return None
+        if slot.error is not None:
+            return str(slot.error)
+        return f"broker {node_id}: {slot.doing}" if slot.doing else None
 
     def release(self, purpose: Purpose) -> None:
         """Close the links of a purpose that is over."""
@@ -283,12 +309,17 @@ class Client:
         return NEVER
 
     async def refresh(self, deadline: float, *, all_topics: bool = False) -> None:
-        """Ask for metadata and wait for it. Raises BootstrapError, another NetworkError, or TimedOut."""
+        """Ask for metadata and wait for it.
+
+        Raises BootstrapError at the deadline if no broker has answered, TimedOut if there was no time to ask all; at once
+        NotKafkaError or TlsError where trying again cannot help: no server has ever answered, and what is wrong with each is
+        wrong for good.
+        """
         self._want_all = self._want_all or all_topics
         start = self._refreshed
         while self._refreshed == start or (all_topics and self._want_all):
             self.check_open()
-            if not await self._refresh.join(deadline) or self._is_final(self._refresh_error):
+            if not await self._refresh.join(deadline) or self._is_hopeless():
                 raise self._no_metadata()
             if self._refresh_error is not None:
                 await self.net.wait(self.net.signal(), min(deadline, self._ask_again_at))
@@ -298,8 +329,8 @@ class Client:
     async def topic(self, name: str, deadline: float, *, create: bool = False) -> Topic:
         """A topic's metadata, once it is there.
 
-        Raises UnknownTopicError at the deadline if the cluster does not have the topic, another BrokerError if it says so
-        for good (authorization, an invalid name), or as `refresh`.
+        Raises UnknownTopicError at the deadline if the cluster has answered and does not have the topic, another BrokerError if
+        it says so for good (authorization, an invalid name), or as `refresh`.
         """
         self.check_open()
         self.want(name, create=create)
@@ -309,13 +340,13 @@ class Client:
             if topic is not None:
                 return topic
             if self.net.now() >= deadline:
-                raise self._unknown_topic(name)
+                raise self._unknown_topic(name) if name in self._topic_errors else self._no_metadata()
             try:
                 await self.refresh(deadline)
-            except BootstrapError:
-                raise
             except TimedOut:
-                raise self._unknown_topic(name) from None
+                if name in self._topic_errors:
+                    raise self._unknown_topic(name) from None
+                raise
             if name in self.snapshot.topics:
                 continue
             code = self._topic_errors.get(name)
@@ -326,14 +357,18 @@ class Client:
             attempts += 1
             await self.net.wait(self.net.signal(), min(deadline, self.net.now() + self.retry_backoff.delay(attempts)))
 
-    @staticmethod
-    def _is_final(error: KafkaError | None) -> bool:
-        """Whether asking again cannot help: every bootstrap server is something else than a Kafka broker."""
-        return isinstance(error, NotKafkaError | BrokerError)
+    def _is_hopeless(self) -> bool:
+        """Whether asking again cannot help. What worked before may work again: a bad certificate may be replaced once more."""
+        return self._refresh_error is not None and not self._refresh_error.retriable and not self.snapshot.brokers
 
     def _no_metadata(self) -> KafkaError:
-        error = self._refresh_error
-        return error if error is not None else TimedOut("no metadata from the cluster in the time given")
+        """What the last round of asking has come to, or how far the first one is."""
+        if self._refresh_error is not None:
+            return self._refresh_error
+        reasons: dict[Address, object] = dict(self._reasons)
+        if self._asking is not None:
+            reasons[self.address(self._asking)] = self.slot(self._asking, CONTROL).doing or "no answer to Metadata yet"
+        return TimedOut(f"no metadata from the cluster in the time given. {_listed(reasons)}".strip())
 
     def _unknown_topic(self, name: str) -> KafkaError:
         code = self._topic_errors.get(name) or ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -358,22 +393,22 @@ class Client:
 
     async def _ask_in_turn(self) -> KafkaError | None:
         """Why no broker has answered; None if one has."""
-        reasons: dict[Address, KafkaError] = {}
+        self._reasons = {}
         for node_id in self._metadata_sources():
-            address = self.address(node_id)
+            self._asking = node_id
             try:
                 await self._ask_metadata(node_id)
             except KafkaError as error:
-                reasons[address] = error
+                self._reasons[self.address(node_id)] = error
             else:
                 return None
-        return _unreachable(reasons)
+        return _unreachable(self._reasons)
 
     def _metadata_sources(self) -> list[int]:
         up: list[int] = []
         known: list[int] = []
         for node in self.snapshot.brokers:
-            (up if self._is_up(node) else known).append(node)
+            (up if self._is_ready(node) else known).append(node)
         bootstrap = list(self._bootstrap)
         for group in (up, known, bootstrap):
             random.shuffle(group)
@@ -433,8 +468,17 @@ class Client:
             slot.close()
 
 
-def _unreachable(reasons: dict[Address, KafkaError]) -> KafkaError:
-    text = "; ".join(str(error) if str(at) in str(error) else f"{at}: {error}" for at, error in reasons.items())
-    if reasons and all(isinstance(error, NotKafkaError) for error in reasons.values()):
-        return NotKafkaError(f"none of the servers is a Kafka broker. {text}")
-    return BootstrapError(f"no broker answered. {text}. Check bootstrap_servers, that the brokers run, and security_protocol")
+def _unreachable(reasons: Mapping[Address, KafkaError]) -> KafkaError:
+    """One error of many; none of the others helps to try again only if no server can ever be connected to as things are."""
+    text = _listed(reasons)
+    errors = reasons.values()
+    if not errors or any(error.retriable or not isinstance(error, ConnectError) for error in errors):
+        advice = "Check bootstrap_servers, that the brokers run, and security_protocol"
+        return BootstrapError(f"no broker answered. {text}. {advice}")
+    if all(isinstance(error, NotKafkaError) for error in errors):
+        return NotKafkaError(f"no server answers as a Kafka broker. {text}")
+    return TlsError(f"no server can be connected to. {text}")
+
+
+def _listed(reasons: Mapping[Address, object]) -> str:
+    return "; ".join(str(reason) if str(at) in str(reason) else f"{at}: {reason}" for at, reason in reasons.items())

@@ -355,13 +355,10 @@ class ConsumerCore:
 
     async def _assigned(self, deadline: float) -> set[TopicPartition]:
         """The partitions that are read, once the topics are known."""
-        self._signal.clear()
+        self._check_open()
+        await self._know_topics(self._topic_names(), deadline)
         while not self._follow_topics():
-            self._check_open()
-            self._raise_error()
-            if not await self._net.wait(self._signal, deadline):
-                raise TimedOut(f"no metadata of {', '.join(self._topic_names())} in the time given")
-            self._signal.clear()
+            await self._know_topics(self._topic_names(), deadline)
         return self.assignment()
 
     def _topic_names(self) -> set[str]:
@@ -371,10 +368,13 @@ class ConsumerCore:
         names = self._topic_names()
         deadline = self._net.now() + self._options["default_api_timeout_ms"] / 1000
         try:
-            for name in names:
-                await self._client.topic(name, deadline, create=self._options["allow_auto_create_topics"])
+            await self._know_topics(names, deadline)
         except KafkaError as error:
             self._topics_error = names, error
+
+    async def _know_topics(self, names: Iterable[str], deadline: float) -> None:
+        for name in names:
+            await self._client.topic(name, deadline, create=self._options["allow_auto_create_topics"])
 
     def _replace(self, partitions: Iterable[TopicPartition], start: int | str) -> None:
         states = {**self._named, **self._fetcher.states}

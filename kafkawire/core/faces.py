@@ -9,7 +9,15 @@ from contextlib import contextmanager
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from kafkawire.config import ConnectionOptions, ConsumerOptions, ProducerOptions, from_properties, resolve, resolve_shared
+from kafkawire.config import (
+    ConnectionOptions,
+    ConsumerOptions,
+    ProducerOptions,
+    forget_secrets,
+    from_properties,
+    resolve,
+    resolve_shared,
+)
 from kafkawire.core.accumulator import Counts
 from kafkawire.core.append import no_short_append
 from kafkawire.core.arguments import seconds
@@ -135,6 +143,7 @@ class ConnectionFace:
             raise ConfigurationError("the servers are given twice: once without a name and once as bootstrap_servers")
         self.options = resolve(ConnectionOptions, options if servers is None else {**options, "bootstrap_servers": servers})
         self.client = Client(net, self.options)
+        forget_secrets(self.options)
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> Self:
@@ -180,6 +189,7 @@ class ProducerFace:
     _delivery: ClassVar[type[DeliveryFace]]
 
     def _setup(self, client: Client, options: ProducerOptions) -> None:
+        forget_secrets(options)
         self.options = options
         self._client = client
         self._core = ProducerCore(client, options, self._delivery)
@@ -205,6 +215,7 @@ class ConsumerFace:
     """The options and the core of a consumer, who is using it, and what it reads."""
 
     def _setup(self, client: Client, options: ConsumerOptions, topics: Sequence[str]) -> None:
+        forget_secrets(options)
         self.options = options
         self._client = client
         self._core = ConsumerCore(client, options, topics)

@@ -216,7 +216,7 @@ class Fetcher:
         except KafkaError as error:
             self._failed(request, error, now)
             return
-        request.link.note_throttle(response, FetchRequest.key, request.version, now)
+        request.link.note_throttle(response, FetchRequest, request.version, now)
         pieces: list[Piece] = []
         for tp, answer in partition_answers(response, request.names):
             asked = request.asked.get(tp)

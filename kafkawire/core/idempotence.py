@@ -36,6 +36,7 @@ class Idempotence:
         self._needed = self.active
         self._granted: tuple[int, int] | None = None
         self._refused: KafkaError | None = None
+        self._error: KafkaError | None = None
         self._failures = 0
         self._retry_at = 0.0
         self._flight = Flight(client.net, self._ask, "kafkawire-producer-id")
@@ -67,6 +68,11 @@ class Idempotence:
             self._flight.start(self._accumulator.signal)
         return False, NEVER
 
+    @property
+    def trouble(self) -> KafkaError | None:
+        """Why the last attempt to get the producer id that is needed has failed."""
+        return self._error if self._needed else None
+
     async def _ask(self) -> None:
         client = self._client
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
@@ -76,13 +82,14 @@ class Idempotence:
             if answer.error_code:
                 raise broker_error(ErrorCode.of(answer.error_code), "InitProducerId")
         except KafkaError as error:
-            final = isinstance(error, UnsupportedVersionError) or (isinstance(error, BrokerError) and not error.retriable)
-            if final:
+            self._error = error
+            if isinstance(error, UnsupportedVersionError | BrokerError) and not error.retriable:
                 self._refused = error
             self._failures += 1
             self._retry_at = client.net.now() + client.retry_backoff.delay(self._failures)
             return
         self._failures = 0
+        self._error = None
         self._granted = (answer.producer_id, answer.producer_epoch)
 
 

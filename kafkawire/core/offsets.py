@@ -13,7 +13,6 @@ from kafkawire.errors import (
     ErrorCode,
     KafkaError,
     NetworkError,
-    NotKafkaError,
     RequestTimedOut,
     TimedOut,
     UnknownTopicError,
@@ -56,9 +55,9 @@ async def list_offsets(
         for node, asked in _by_leader(client, missing).items():
             try:
                 answers, refused = await _ask(client, node, asked, deadline)
-            except NotKafkaError:
-                raise
             except (NetworkError, RequestTimedOut) as failure:
+                if not failure.retriable:
+                    raise
                 error = failure
                 continue
             found.update(answers)

@@ -13,9 +13,7 @@ from kafkawire.errors import (
     ErrorCode,
     KafkaError,
     NetworkError,
-    OffsetOutOfRangeError,
     OwnLimitError,
-    RequestTimedOut,
     broker_error,
 )
 from kafkawire.message import Message, TopicPartition
@@ -49,12 +47,8 @@ class OneFetch:
         while True:
             try:
                 return await self._fetch_once(tp, offset, settings, deadline)
-            except (NetworkError, RequestTimedOut) as error:
-                failure: KafkaError = error
-            except OffsetOutOfRangeError:
-                raise
             except KafkaError as error:
-                if not getattr(error, "retriable", False):
+                if not error.retriable:
                     raise
                 failure = error
             attempts += 1

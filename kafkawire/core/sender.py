@@ -13,6 +13,7 @@ from kafkawire.core.batch import NO_SEQUENCE, Batch
 from kafkawire.core.broker import BrokerLink
 from kafkawire.core.client import Client, Purpose
 from kafkawire.core.idempotence import Idempotence
+from kafkawire.core.queues import PartitionQueue
 from kafkawire.errors import (
     DecodeError,
     DeliveryTimedOut,
@@ -107,7 +108,7 @@ class Sender:
             links, connect_due = self._links(now)
             drained = accumulator.drain(now, dict.fromkeys(links, self._max_request), self._snapshot.leader)
             for batch in drained.expired:
-                self._expire(batch)
+                self._give_up(batch, self._timed_out(batch, now))
             for line in drained.losses:
                 log.warning("%s", line)
             if drained.leaderless:
@@ -158,7 +159,7 @@ class Sender:
             for batch in request.batches:
                 self._failed(batch, error, now, retriable=True)
             return
-        request.link.note_throttle(response, ProduceRequest.key, request.version, now)
+        request.link.note_throttle(response, ProduceRequest, request.version, now)
         node.idle_until = request.link.muted_until
         self._apply(request, response, now)
 
@@ -207,13 +208,33 @@ class Sender:
 
     def _failed(self, batch: Batch, error: KafkaError, now: float, *, retriable: bool) -> None:
         batch.attempts += 1
+        batch.cause = error
         if retriable and self._acks != 0 and batch.attempts <= self._retries and batch.expires > now:
             self._accumulator.retry(batch, now + self._client.retry_backoff.delay(batch.attempts))
             return
-        self._give_up(batch, _timed_out(batch, error) if batch.expires <= now and retriable else error)
+        self._give_up(batch, self._timed_out(batch, now) if batch.expires <= now and retriable else error)
 
-    def _expire(self, batch: Batch) -> None:
-        self._give_up(batch, _timed_out(batch, None))
+    def _timed_out(self, batch: Batch, now: float) -> DeliveryTimedOut:
+        queue = batch.queue
+        why = self._obstacle(queue, now) or batch.cause or "no broker took it"
+        error = DeliveryTimedOut(
+            f"{batch.count} records for {queue.topic} partition {queue.index} were not acknowledged "
+            f"within delivery_timeout_ms, after {batch.attempts} attempts: {why}"
+        )
+        error.__cause__ = batch.cause
+        return error
+
+    def _obstacle(self, queue: PartitionQueue, now: float) -> str | None:
+        """What keeps the records of a partition from being sent at the moment, if anything does."""
+        node_id = self._client.snapshot.leader(queue.topic, queue.index)
+        if node_id is None:
+            return "the partition has no leader"
+        if self._idempotence.trouble is not None:
+            return f"no producer id can be had: {self._idempotence.trouble}"
+        node = self._nodes.get(node_id)
+        if node is not None and node.idle_until > now:
+            return f"broker {node_id} throttles this producer"
+        return self._client.trouble(node_id, self._purpose)
 
     def _give_up(self, batch: Batch, error: KafkaError) -> None:
         if batch.sequence != NO_SEQUENCE:
@@ -335,12 +356,3 @@ class Sender:
             known = before.topics.get(topic.name)
             if known is not None and known.topic_id != topic.topic_id:
                 self._accumulator.restart_topic(topic.name)
-
-
-def _timed_out(batch: Batch, error: KafkaError | None) -> DeliveryTimedOut:
-    queue = batch.queue
-    why = "no broker took it" if error is None else str(error)
-    return DeliveryTimedOut(
-        f"{batch.count} records for {queue.topic} partition {queue.index} were not acknowledged "
-        f"within delivery_timeout_ms, after {batch.attempts} attempts: {why}"
-    )

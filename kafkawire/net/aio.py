@@ -18,7 +18,15 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kafkawire.errors import ClosedError, ConnectionLost, ForkedError, KafkaError
 from kafkawire.net.base import NEVER
-from kafkawire.net.dial import Address, AttemptFailed, connect_in_turn, open_socket, reason_of, refuse_self_connect
+from kafkawire.net.dial import (
+    Address,
+    AttemptFailed,
+    connect_in_turn,
+    open_socket,
+    reason_of,
+    refuse_self_connect,
+    tls_context,
+)
 from kafkawire.net.mutex import Mutex
 from kafkawire.protocol.frames import ClientPeer
 
@@ -26,7 +34,6 @@ if TYPE_CHECKING:
     import socket
     import ssl
 
-    from kafkawire.config import TlsOptions
     from kafkawire.protocol.frames import RequestFrame
 
 __all__ = ["Link", "Net", "Pending", "Signal", "Task"]
@@ -219,6 +226,7 @@ class Net:
     wall_clock = staticmethod(time.time)
     # Flows and callers share the loop's thread, but signals come from other threads too, with the state behind them.
     lock = staticmethod(Mutex)
+    tls = staticmethod(tls_context)
 
     def __init__(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self.loop = loop if loop is not None else asyncio.get_running_loop()
@@ -259,18 +267,13 @@ class Net:
         running.add_done_callback(self._tasks.discard)
         return task
 
-    async def connect(self, host: str, port: int, tls: TlsOptions | None, deadline: float) -> Link:
+    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, deadline: float) -> Link:
         """See `net.base.Net.connect`."""
         if self._error is not None:
             raise self._error
-        context: ssl.SSLContext | None = None
-        if tls is not None:
-            from kafkawire.net.tls import client_context
-
-            context = client_context(tls)
 
         async def attempt(address: Address, until: float) -> Link:
-            return await self._attempt(address, until, host, context)
+            return await self._attempt(address, until, host, tls)
 
         return await connect_in_turn(self, host, port, deadline, attempt)
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from kafkawire.errors import RequestTimedOut
+from kafkawire.errors import ConnectError, RequestTimedOut
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -30,12 +30,16 @@ if TYPE_CHECKING:
     from kafkawire.config import TlsOptions
     from kafkawire.protocol.frames import RequestFrame
 
-__all__ = ["NEVER", "Link", "Lock", "Net", "Pending", "Signal", "Task", "call", "join", "sleep"]
+__all__ = ["NEVER", "HandshakeCut", "Link", "Lock", "Net", "Pending", "Signal", "Task", "call", "join", "sleep"]
 
 NEVER = float("inf")
 """A deadline that does not come."""
 
 T = TypeVar("T")
+
+
+class HandshakeCut(ConnectError):
+    """The other side accepted the connection and closed it during TLS's handshake, as one does that knows no TLS."""
 
 
 class Signal(Protocol):
@@ -125,10 +129,17 @@ class Net(Protocol):
     def spawn(self, coro: Coroutine[Any, Any, Any], done: Signal | None = None, name: str = "kafkawire") -> Task:
         """Run a flow beside the caller; `done` is set when it has ended."""
 
-    async def connect(self, host: str, port: int, tls: TlsOptions | None, deadline: float) -> Link:
-        """Resolve, connect (every address in turn, trap 110) and, with `tls`, shake hands.
+    def tls(self, options: TlsOptions) -> Any:
+        """What `connect` needs to shake hands; the files that the options name are read now.
 
-        Raises ConnectError that names the stage (resolve, connect, TLS) and every address tried.
+        Raises ConfigurationError that names the option at fault.
+        """
+
+    async def connect(self, host: str, port: int, tls: Any, deadline: float) -> Link:
+        """Resolve, connect (every address in turn, trap 110) and, unless `tls` is None, shake hands.
+
+        Raises ConnectError that names the stage (resolve, connect, TLS) and every address tried: TlsError, NotKafkaError or
+        HandshakeCut where that is what all said that could be connected to.
         """
 
     async def wait(self, signal: Signal, deadline: float = NEVER) -> bool:

@@ -24,18 +24,19 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafkawire.errors import ClosedError, ForkedError
 from kafkawire.net import threads
 from kafkawire.net.base import NEVER
-from kafkawire.net.dial import Address, AttemptFailed, connect_in_turn, open_socket
+from kafkawire.net.dial import Address, AttemptFailed, connect_in_turn, open_socket, tls_context
 from kafkawire.net.mutex import Mutex
 from kafkawire.net.sockets import IDLE, LEADING, WAITING, Link, Pending, Signal
 
 if TYPE_CHECKING:
-    from kafkawire.config import TlsOptions
+    import ssl
+
     from kafkawire.net.tls import TlsStream
 
 __all__ = ["Link", "Net", "Pending", "Signal", "Task", "run"]
@@ -63,14 +64,13 @@ def run(coro: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("a flow suspended in the blocking driver: it awaited something else than net.wait")
 
 
-def _tls_streams(tls: TlsOptions | None, host: str) -> Callable[[], TlsStream | None]:
-    """What makes the TLS side of each attempt; ssl is imported only where it is used."""
-    if tls is None:
-        return lambda: None
-    from kafkawire.net.tls import TlsStream, client_context
+def _tls_stream(context: ssl.SSLContext | None, host: str) -> TlsStream | None:
+    """The TLS side of one attempt, if there is one; ssl is imported only where it is used."""
+    if context is None:
+        return None
+    from kafkawire.net.tls import TlsStream
 
-    context = client_context(tls)
-    return lambda: TlsStream(context, host)
+    return TlsStream(context, host)
 
 
 class Task:
@@ -91,6 +91,7 @@ class Net:
     now = staticmethod(time.monotonic)
     wall_clock = staticmethod(time.time)
     lock = staticmethod(Mutex)
+    tls = staticmethod(tls_context)
 
     def __init__(self) -> None:
         self.mutex = Mutex()
@@ -145,14 +146,13 @@ class Net:
         threads.start(body, name)
         return task
 
-    async def connect(self, host: str, port: int, tls: TlsOptions | None, deadline: float) -> Link:
+    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, deadline: float) -> Link:
         """See `net.base.Net.connect`."""
         if self._error is not None:
             raise self._error
-        new_stream = _tls_streams(tls, host)
 
         async def attempt(address: Address, until: float) -> Link:
-            return await self._attempt(address, until, host, new_stream())
+            return await self._attempt(address, until, host, _tls_stream(tls, host))
 
         return await connect_in_turn(self, host, port, deadline, attempt)
 

@@ -10,13 +10,24 @@ import os
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafkawire.errors import ConnectError, NotKafkaError
+from kafkawire.errors import ConnectError
 from kafkawire.net import threads
 from kafkawire.net.base import NEVER, Net
 
-__all__ = ["Address", "AttemptFailed", "connect_in_turn", "open_socket", "reason_of", "refuse_self_connect"]
+if TYPE_CHECKING:
+    from kafkawire.config import TlsOptions
+
+__all__ = [
+    "Address",
+    "AttemptFailed",
+    "connect_in_turn",
+    "open_socket",
+    "reason_of",
+    "refuse_self_connect",
+    "tls_context",
+]
 
 L = TypeVar("L")
 
@@ -38,11 +49,11 @@ class Address:
 class AttemptFailed(Exception):
     """One address could not be connected to. Not for users: `connect_in_turn` makes one ConnectError of all of them."""
 
-    def __init__(self, stage: str, reason: str, *, not_kafka: bool = False) -> None:
+    def __init__(self, stage: str, reason: str, kind: type[ConnectError] = ConnectError) -> None:
         super().__init__(f"{stage}: {reason}")
         self.stage = stage
         self.reason = reason
-        self.not_kafka = not_kafka
+        self.kind = kind
 
 
 async def connect_in_turn(
@@ -50,8 +61,8 @@ async def connect_in_turn(
 ) -> L:
     """Resolve, and return the result of the first attempt that succeeds (trap 110: every address, resolved anew each time).
 
-    `attempt` is given an address and its share of the time left, and raises AttemptFailed. Raises ConnectError, or
-    NotKafkaError if something else than Kafka answered at every address.
+    `attempt` is given an address and its share of the time left, and raises AttemptFailed. Raises ConnectError, of the kind on
+    which all addresses agree that could be connected to.
     """
     addresses = await _resolve(net, host, port, deadline)
     failures: list[tuple[Address, AttemptFailed]] = []
@@ -69,7 +80,8 @@ async def connect_in_turn(
 
 
 def _connect_error(host: str, port: int, failures: list[tuple[Address, AttemptFailed]]) -> ConnectError:
-    kind = NotKafkaError if all(failure.not_kafka for _, failure in failures) else ConnectError
+    kinds = {failure.kind for _, failure in failures if failure.stage != "connect"}
+    kind = kinds.pop() if len(kinds) == 1 else ConnectError
     reasons = "; ".join(f"{address}: {failure}" for address, failure in failures)
     return kind(f"cannot connect to {host}:{port}: {reasons}")
 
@@ -108,6 +120,13 @@ async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[Addr
 def _look_up(host: str, port: int, flags: int = 0) -> list[Address]:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
     return list(dict.fromkeys(Address(family, kind, protocol, sockaddr) for family, kind, protocol, _, sockaddr in found))
+
+
+def tls_context(options: TlsOptions) -> Any:
+    """See `net.base.Net.tls`; ssl is imported only where it is used."""
+    from kafkawire.net.tls import client_context
+
+    return client_context(options)
 
 
 def open_socket(address: Address) -> socket.socket:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
-from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkawire.errors import ConfigurationError, ConnectError
+from kafkawire.errors import ConfigurationError, NotKafkaError, TlsError
+from kafkawire.net.base import HandshakeCut
 from kafkawire.net.dial import AttemptFailed, reason_of
 
 if TYPE_CHECKING:
@@ -28,27 +29,52 @@ _EXPIRED = 10
 """X509_V_ERR_CERT_HAS_EXPIRED."""
 
 
-@lru_cache(maxsize=32)
 def client_context(options: TlsOptions) -> ssl.SSLContext:
-    """The context for these options, made once: files that change later are not read again.
+    """The context for these options, made anew: each client reads the files as they are when it is made.
 
-    Raises ConfigurationError for files that are missing or do not fit together.
+    Raises ConfigurationError for files that are missing, hold something else or do not fit together.
     """
     if options.context is not None:
         return options.context
+    _content("ssl_cafile", options.cafile)
     try:
         context = ssl.create_default_context(cafile=options.cafile)
     except (OSError, ValueError) as error:
-        raise ConfigurationError(f"ssl_cafile {options.cafile!r}: {reason_of(error)}") from error
+        raise ConfigurationError(f"ssl_cafile {options.cafile!r} holds no certificate in PEM form") from error
     context.check_hostname = options.check_hostname
     if options.certfile is not None:
+        chain = _content("ssl_certfile", options.certfile)
+        key = _content("ssl_keyfile", options.keyfile) or chain
         try:
             # Without a password OpenSSL would ask for one on the terminal.
             context.load_cert_chain(options.certfile, options.keyfile, options.password or "")
         except (OSError, ValueError) as error:
-            what = f"ssl_certfile {options.certfile!r} with ssl_keyfile {options.keyfile!r}"
-            raise ConfigurationError(f"{what}: {reason_of(error)}; is ssl_password right?") from error
+            raise ConfigurationError(_unfit(options, chain, key, error)) from error
     return context
+
+
+def _content(option: str, path: str | None) -> bytes:
+    """A file's bytes, none if none is named; OpenSSL does not say which one it could not read."""
+    if path is None:
+        return b""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"{option} {path!r}: {reason_of(error)}") from error
+
+
+def _unfit(options: TlsOptions, chain: bytes, key: bytes, error: Exception) -> str:
+    """Why certificate and key cannot be used; OpenSSL says "PEM lib" to nearly everything."""
+    of_key = f"ssl_certfile {options.certfile!r}" if options.keyfile is None else f"ssl_keyfile {options.keyfile!r}"
+    if b"CERTIFICATE-----" not in chain:
+        return f"ssl_certfile {options.certfile!r} holds no certificate in PEM form"
+    if b"PRIVATE KEY-----" not in key:
+        return f"{of_key} holds no private key in PEM form: name the file that does as ssl_keyfile"
+    if isinstance(error, ssl.SSLError) and error.reason == "KEY_VALUES_MISMATCH":
+        return f"the key of {of_key} does not belong to the certificate of ssl_certfile {options.certfile!r}"
+    if b"ENCRYPTED" in key:
+        return f"the key of {of_key} is under a password: is ssl_password right?"
+    return f"ssl_certfile {options.certfile!r} with the key of {of_key}: {reason_of(error)}"
 
 
 def server_name(host: str) -> str:
@@ -62,23 +88,25 @@ def server_name(host: str) -> str:
 def handshake_failed(error: OSError, host: str) -> AttemptFailed:
     """The reason in words that tell the user what to change."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        return AttemptFailed("TLS", f"the broker's certificate was refused: {error.verify_message}. {_advice(error, host)}")
+        reason = f"the broker's certificate was refused: {error.verify_message}. {_advice(error, host)}"
+        return AttemptFailed("TLS", reason, TlsError)
     if isinstance(error, ssl.SSLError) and error.reason in _NOT_TLS:
-        return AttemptFailed("TLS", "the port does not speak TLS: is security_protocol right?", not_kafka=True)
+        return AttemptFailed("TLS", "the port does not speak TLS: is security_protocol right?", NotKafkaError)
     if isinstance(error, ssl.SSLError) and (refusal := rejected(error)) is not None:
-        return AttemptFailed("TLS", str(refusal))
-    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
-        return AttemptFailed("TLS", reason_of(error))
-    return AttemptFailed("TLS", "the connection was closed during the handshake: does this port speak TLS (security_protocol)?")
+        return AttemptFailed("TLS", str(refusal), TlsError)
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+        return AttemptFailed("TLS", reason_of(error), TlsError)
+    reason = "the connection was closed during the handshake: does this port speak TLS (security_protocol)?"
+    return AttemptFailed("TLS", reason, HandshakeCut)
 
 
-def rejected(error: OSError) -> ConnectError | None:
+def rejected(error: OSError) -> TlsError | None:
     """The broker's verdict on us, if that is what the error is; TLS 1.3 delivers it after the handshake."""
     reason = error.reason if isinstance(error, ssl.SSLError) else None
     if reason is None or "ALERT" not in reason or not any(what in reason for what in _ABOUT_OUR_CERTIFICATE):
         return None
     said = reason.lower().replace("_", " ")
-    return ConnectError(f"the broker refused this client in TLS ({said}): check ssl_certfile and ssl_keyfile")
+    return TlsError(f"the broker refused this client in TLS ({said}): check ssl_certfile and ssl_keyfile")
 
 
 def _advice(error: ssl.SSLCertVerificationError, host: str) -> str:

@@ -39,7 +39,8 @@ both_drivers = pytest.mark.parametrize("run", [run_blocking, run_asyncio], ids=[
 
 
 async def connect(net, server, tls=None):
-    return await net.connect(server.host, server.port, tls, net.now() + SOON)
+    context = None if tls is None else net.tls(tls)
+    return await net.connect(server.host, server.port, context, net.now() + SOON)
 
 
 async def until(net, condition, deadline: float) -> None:

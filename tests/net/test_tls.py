@@ -126,7 +126,7 @@ def test_the_name_is_sent_and_checked_whatever_it_resolves_to(run, authority, fi
     async def flow(net):
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
         for name in ("broker.test", "broker.test."):
-            link = await net.connect(name, server.port, TlsOptions(cafile=files["ca"]), net.now() + SOON)
+            link = await net.connect(name, server.port, net.tls(TlsOptions(cafile=files["ca"])), net.now() + SOON)
             await call(net, link, echo(1), net.now() + SOON)
 
     with Server(context) as server:
@@ -203,14 +203,14 @@ def test_a_handshake_that_gets_no_answer(run, files):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         with pytest.raises(ConnectError, match=r"TLS: no answer in 0\.\d s"):
-            run(lambda net: net.connect("127.0.0.1", port, TlsOptions(cafile=files["ca"]), net.now() + 0.2))
+            run(lambda net: net.connect("127.0.0.1", port, net.tls(TlsOptions(cafile=files["ca"])), net.now() + 0.2))
 
 
 def test_a_cancelled_handshake_closes_its_socket(files):
     async def main():
         net = aio.Net()
         port = listener.getsockname()[1]
-        connecting = net.connect("127.0.0.1", port, TlsOptions(cafile=files["ca"]), net.now() + SOON)
+        connecting = net.connect("127.0.0.1", port, net.tls(TlsOptions(cafile=files["ca"])), net.now() + SOON)
         task = asyncio.ensure_future(connecting)
         await asyncio.sleep(0.02)
         task.cancel()
@@ -220,10 +220,6 @@ def test_a_cancelled_handshake_closes_its_socket(files):
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         asyncio.run(main())
-
-
-def test_a_context_is_made_once_for_equal_options(files):
-    assert net_tls.client_context(TlsOptions(cafile=files["ca"])) is net_tls.client_context(TlsOptions(cafile=files["ca"]))
 
 
 @pytest.mark.parametrize(

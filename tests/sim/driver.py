@@ -97,8 +97,12 @@ class SimNet:
         self._ready.append(task)
         return task
 
+    def tls(self, options: TlsOptions) -> TlsOptions:
+        return options
+
     async def connect(self, host: str, port: int, tls: TlsOptions | None, deadline: float) -> Link:
-        """TLS options are accepted and have no effect."""
+        if tls is not None:
+            raise ConnectError(f"cannot connect to {host}:{port}: TLS: simulated brokers have none")
         if self._server is None:
             raise ConnectError(f"cannot connect to {host}:{port}: no server is plugged in")
         answered = max(self._now, self.hosts.dark_until(host, *BOTH_WAYS)) + self.some_delay()
