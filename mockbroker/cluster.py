@@ -207,6 +207,7 @@ class Cluster:
         partition.replicas = list(replicas)
         if partition.leader not in replicas:
             partition.elect(self._first_online(replicas))
+        partition.log.changed.wake()  # who reads from a follower has to know
 
     def _synced(self, partition: Partition) -> list[int]:
         """The replicas that have the log."""

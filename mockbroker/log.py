@@ -73,7 +73,7 @@ class PartitionLog:
         self.modified_ms = -1
         """When something was last appended, in milliseconds since the epoch; -1 for never."""
         self.changed = Watchers()
-        """Woken by appends and by whatever else a waiting fetch must see: leader moves, deletion."""
+        """Woken by appends and by whatever else a fetch must see: leader and replica moves, deletion, another start."""
         self._batches: list[Batch] = []
         self._last_offsets: list[int] = []
         self._ends: list[int] = []
@@ -108,6 +108,7 @@ class PartitionLog:
         del self._batches[:gone], self._last_offsets[:gone], self._ends[:gone]
         kept = [(epoch, max(begin, offset)) for epoch, begin in self._epochs]
         self._epochs = [each for place, each in enumerate(kept) if place + 1 == len(kept) or kept[place + 1][1] > offset]
+        self.changed.wake()
 
     def begin_epoch(self, epoch: int) -> None:
         """A leader has been elected: what is appended from now on is of its epoch. An epoch without records is forgotten."""

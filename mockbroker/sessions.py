@@ -1,5 +1,8 @@
 """Fetch sessions (KIP-227): what one broker remembers of a client's partitions, so that both tell only what has changed.
 
+A partition of which there is nothing to tell rests: nobody looks at it until its log changes, so that a fetch of many
+partitions costs what those cost that are active.
+
 Kafka spreads the sessions of a broker over eight caches; the mock has one with all the slots.
 """
 
@@ -7,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
+from mockbroker.answers import Watchers
 
 __all__ = ["FINAL_EPOCH", "FIRST_EPOCH", "FetchSession", "FetchSessions", "PartitionKey", "next_epoch"]
 
@@ -40,13 +45,32 @@ def next_epoch(epoch: int) -> int:
     return 1 if epoch == _LAST_EPOCH else epoch + 1
 
 
-@dataclass(slots=True)
+@dataclass(eq=False, slots=True)
 class _Cached:
     """What was asked of a partition, and what was told of it last."""
 
+    key: PartitionKey
+    session: FetchSession
     wanted: Wanted
+    place: int
+    """In the order of its session."""
     high_watermark: int = -1
     log_start_offset: int = -1
+    watched: Watchers | None = None
+    """The changes of its log, once it has rested."""
+
+    def wake(self) -> None:
+        """Its log has changed."""
+        self.session.stir(self)
+
+    def watch(self, changes: Watchers | None) -> None:
+        """Hear of these changes, and of no others."""
+        if self.watched is not changes:
+            if self.watched is not None:
+                self.watched.remove(self)
+            self.watched = changes
+            if changes is not None:
+                changes.add(self)
 
     def learn(self, answer: Answer) -> bool:
         """Remember an answer, and say whether it tells anything new."""
@@ -65,7 +89,7 @@ class _Cached:
 class FetchSession:
     """The partitions of one session, the one that brought records last at the end, so that all get their turn."""
 
-    __slots__ = ("_partitions", "begun", "by_topic_id", "epoch", "id", "used")
+    __slots__ = ("_active", "_partitions", "_places", "begun", "by_topic_id", "changed", "epoch", "id", "used")
 
     def __init__(self, session_id: int, now: float, *, by_topic_id: bool) -> None:
         self.id = session_id
@@ -73,30 +97,67 @@ class FetchSession:
         """What the next request must say."""
         self.by_topic_id = by_topic_id
         self.begun = self.used = now
+        self.changed = Watchers()
+        """Woken when a partition does not rest any more."""
         self._partitions: dict[PartitionKey, _Cached] = {}
+        self._active: set[_Cached] = set()
+        """Those that do not rest."""
+        self._places = count()
 
     def __len__(self) -> int:
         return len(self._partitions)
 
     @property
-    def wanted(self) -> Iterator[tuple[PartitionKey, Wanted]]:
-        """All partitions with what was asked of them last."""
-        return ((key, cached.wanted) for key, cached in self._partitions.items())
+    def rests(self) -> bool:
+        """Whether there are partitions that rest."""
+        return len(self._active) < len(self._partitions)
+
+    def wanted(self, *, resting: bool) -> list[tuple[PartitionKey, Wanted]]:
+        """The partitions, those that rest or not, with what was asked of them last."""
+        chosen = self._partitions.values() if resting else self._active
+        return [(cached.key, cached.wanted) for cached in sorted(chosen, key=lambda cached: cached.place)]
 
     def update(self, changed: Iterable[tuple[PartitionKey, Wanted]], forgotten: Iterable[PartitionKey]) -> None:
         """Take over what a request changes."""
         for key, wanted in changed:
-            self._partitions.setdefault(key, _Cached(wanted)).wanted = wanted
+            cached = self._partitions.get(key)
+            if cached is None:
+                cached = self._partitions[key] = _Cached(key, self, wanted, next(self._places))
+            cached.wanted = wanted
+            self._active.add(cached)
         for key in forgotten:
-            self._partitions.pop(key, None)
+            self._forget(key)
 
     def learn(self, key: PartitionKey, answer: Answer) -> bool:
-        """Whether an answer must be sent, since it tells something new."""
+        """Whether an answer must be sent, since it tells something new. Its partition does not rest."""
         cached = self._partitions[key]
+        self._active.add(cached)
         new = cached.learn(answer)
         if answer.records:
-            self._partitions[key] = self._partitions.pop(key)
+            cached.place = next(self._places)
         return new
+
+    def rest(self, key: PartitionKey, changes: Watchers) -> None:
+        """Let a partition rest: there will be nothing to tell of it before one of these changes."""
+        cached = self._partitions[key]
+        cached.watch(changes)
+        self._active.discard(cached)
+
+    def stir(self, cached: _Cached) -> None:
+        """Let a partition rest no more."""
+        self._active.add(cached)
+        self.changed.wake()
+
+    def end(self) -> None:
+        """Forget all partitions."""
+        for key in list(self._partitions):
+            self._forget(key)
+
+    def _forget(self, key: PartitionKey) -> None:
+        cached = self._partitions.pop(key, None)
+        if cached is not None:
+            self._active.discard(cached)
+            cached.watch(None)
 
 
 class FetchSessions:
@@ -138,11 +199,14 @@ class FetchSessions:
 
     def close(self, session_id: int) -> None:
         """Forget a session. Does nothing if there is none."""
-        self._sessions.pop(session_id, None)
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.end()
 
     def clear(self) -> None:
         """Forget all, as a broker does that stops."""
-        self._sessions.clear()
+        for session_id in list(self._sessions):
+            self.close(session_id)
 
     def _make_room(self, size: int, now: float) -> bool:
         if len(self._sessions) < self._slots:

@@ -42,10 +42,11 @@ _RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 @dataclass(slots=True)
 class _Fetch:
-    """A request that is being served: what it wants, in full, and the session that it belongs to."""
+    """A request that is being served, and the session that it belongs to."""
 
     request: FetchRequest
-    wanted: Sequence[tuple[PartitionKey, _Wanted]]
+    asked: Sequence[tuple[PartitionKey, _Wanted]]
+    """By a request without a session."""
     session: FetchSession | None
     """Of an incremental request."""
     deadline: float
@@ -80,11 +81,11 @@ def handle(call: Call, request: FetchRequest, now: float) -> Answer:
         if isinstance(found, ErrorCode):
             return FetchResponse(error_code=found)
         found.update(asked, _forgotten(request))
-        asked = list(found.wanted)
-        if asked:
+        if len(found):
             session = found
         else:
             sessions.close(found.id)
+            asked = []
     max_bytes = min(request.max_bytes, int(call.cluster.config.get("fetch.max.bytes", request.max_bytes)))
     deadline = now + max(request.max_wait_ms, 0) / 1000
     return _answer(call, _Fetch(request, asked, session, deadline, max_bytes, min(request.min_bytes, max_bytes)), now)
@@ -103,14 +104,20 @@ def _forgotten(request: FetchRequest) -> Iterator[PartitionKey]:
 
 
 def _answer(call: Call, fetch: _Fetch, now: float) -> Answer:
-    targets = [_find(call, fetch.request, key, wanted) for key, wanted in fetch.wanted]
+    session = fetch.session
+    # A fault may be about a partition that rests.
+    wanted = fetch.asked if session is None else session.wanted(resting=bool(call.all_injected))
+    targets = [_find(call, fetch.request, key, one) for key, one in wanted]
     targets.sort(key=lambda target: target.unknown)  # as Kafka, which puts them behind the others
     known = [target for target in targets if not target.unknown]
     logs = [target.found.log for target in known if isinstance(target.found, Partition)]
     at_once = len(logs) < len(known) or any(target.diverging or target.preferred_replica != -1 for target in known)
-    if now >= fetch.deadline or not logs or at_once or _available(known) >= fetch.min_bytes:
+    changes = [log.changed for log in logs]
+    if session is not None and session.rests:
+        changes.append(session.changed)
+    if now >= fetch.deadline or not changes or at_once or _available(known) >= fetch.min_bytes:
         return _response(call, fetch, targets, now)
-    return Wait(fetch.deadline, [log.changed for log in logs], partial(_answer, call, fetch))
+    return Wait(fetch.deadline, changes, partial(_answer, call, fetch))
 
 
 def _find(call: Call, request: FetchRequest, key: PartitionKey, wanted: _Wanted) -> _Target:
@@ -156,19 +163,18 @@ def _response(call: Call, fetch: _Fetch, targets: list[_Target], now: float) -> 
     session = fetch.session
     if session is not None and session.epoch != next_epoch(fetch.request.session_epoch):  # gone on elsewhere meanwhile
         return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id)
-    read = _read_all(call, fetch, targets)
-    if session is None:
-        answers = list(read)
-    else:
-        answers = [(key, answer) for key, answer in read if session.learn(key, answer)]
-    if session is None and fetch.request.session_epoch == FIRST_EPOCH and call.version >= 7:
-        session = call.broker.sessions.open(len(fetch.wanted), now, by_topic_id=call.version >= 13)
+    answers = list(_read_all(call, fetch, targets))
+    if session is not None:
+        answers = [(target, answer) for target, answer in answers if _tell(call, fetch, session, target, answer)]
+    elif fetch.request.session_epoch == FIRST_EPOCH and call.version >= 7:
+        session = call.broker.sessions.open(len(fetch.asked), now, by_topic_id=call.version >= 13)
         if session is not None:
-            session.update(fetch.wanted, ())
-            for key, answer in answers:
-                session.learn(key, answer)
+            session.update(fetch.asked, ())
+            for target, answer in answers:
+                _tell(call, fetch, session, target, answer)
     response = FetchResponse(session_id=0 if session is None else session.id)
-    for key, answer in answers:
+    for target, answer in answers:
+        key = target.key
         last = response.responses[-1] if response.responses else None
         if last is None or (last.topic, last.topic_id) != (key.topic, key.topic_id):
             last = _TopicAnswer(topic=key.topic, topic_id=key.topic_id)
@@ -184,18 +190,29 @@ def _response(call: Call, fetch: _Fetch, targets: list[_Target], now: float) -> 
     return response
 
 
-def _read_all(call: Call, fetch: _Fetch, targets: list[_Target]) -> Iterator[tuple[PartitionKey, _PartitionAnswer]]:
+def _tell(call: Call, fetch: _Fetch, session: FetchSession, target: _Target, answer: _PartitionAnswer) -> bool:
+    """Whether an answer tells a session something new. Where there will be nothing new by itself, the partition rests."""
+    new = session.learn(target.key, answer)
+    # Which replica a client should read from may change without a change of the log.
+    if isinstance(target.found, Partition) and not call.all_injected and not fetch.request.rack_id:
+        log = target.found.log
+        if target.diverging is None and target.wanted.fetch_offset == log.end:
+            session.rest(target.key, log.changed)
+    return new
+
+
+def _read_all(call: Call, fetch: _Fetch, targets: list[_Target]) -> Iterator[tuple[_Target, _PartitionAnswer]]:
     left = fetch.max_bytes
     for target in targets:
         if isinstance(target.found, ErrorCode):
-            yield target.key, _refusal(call, target, target.found)
+            yield target, _refusal(call, target, target.found)
             continue
         try:
             answer = _found(call, fetch, target, target.found, left)
         except BrokerError as refusal:
             answer = _refusal(call, target, refusal.error)
         left -= len(answer.records or b"")
-        yield target.key, answer
+        yield target, answer
 
 
 def _refusal(call: Call, target: _Target, error: ErrorCode) -> _PartitionAnswer:

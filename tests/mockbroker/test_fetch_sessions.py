@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from kafkawire.errors import ErrorCode
@@ -184,3 +186,96 @@ def test_an_old_small_session_makes_room_for_a_larger_one():
     assert ask(client, 0, 0, 0).session_id == 0  # no larger than the smallest
     assert ask(client, 0, 0, 0, 1).session_id > second
     assert ask(client, first, 3).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def calls_of_an_idle_fetch(partitions):
+    """How many Python functions the second fetch of a session takes that has nothing to tell."""
+    mock = MemoryMock(topics={"t": partitions})
+    client = mock.client()
+    number = ask(client, 0, 0, *range(partitions)).session_id
+    calls = 0
+
+    def count(_frame, event, _argument):
+        nonlocal calls
+        calls += event == "call"
+
+    sys.setprofile(count)
+    try:
+        answer = ask(client, number, 1)
+    finally:
+        sys.setprofile(None)
+    assert told(answer) == {}
+    return calls
+
+
+def test_partitions_without_news_cost_nothing():
+    assert calls_of_an_idle_fetch(1_000) == calls_of_an_idle_fetch(10)
+
+
+@pytest.fixture
+def resting():
+    """Two brokers, and a client with a session of three partitions of which there is nothing to tell."""
+    mock = MemoryMock(2)
+    mock.cluster.create_topic("t", assignments=[[1, 2], [1, 2], [1, 2]])
+    client = mock.client()
+    number = ask(client, 0, 0, 0, 1, 2).session_id
+    assert told(ask(client, number, 1)) == {}
+    return mock, client, number
+
+
+def errors(response):
+    assert response.error_code == 0
+    return {
+        answer.partition_index: ErrorCode.of(answer.error_code) for topic in response.responses for answer in topic.partitions
+    }
+
+
+def test_a_partition_that_rests_moves(resting):
+    mock, client, number = resting
+    mock.cluster.move_leader("t", 1, 2)
+    mock.cluster.set_replicas(mock.cluster.partition("t", 2), [2])
+    moved = errors(ask(client, number, 2))
+    assert moved == {2: ErrorCode.NOT_LEADER_OR_FOLLOWER}  # of the other it is a follower now, and may be read from
+    assert errors(ask(client, number, 3)) == moved
+    mock.cluster.move_leader("t", 2, 1)
+    assert errors(ask(client, number, 4)) == {2: 0}
+    assert errors(ask(client, number, 5)) == {}
+
+
+def test_the_topic_of_partitions_that_rest_is_created_anew(resting):
+    mock, client, number = resting
+    mock.cluster.delete_topic("t")
+    unknown = dict.fromkeys(range(3), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    assert errors(ask(client, number, 2)) == unknown
+    assert errors(ask(client, number, 3)) == unknown
+    mock.cluster.create_topic("t", assignments=[[1], [1], [1]])
+    assert errors(ask(client, number, 4)) == {0: 0, 1: 0, 2: 0}
+    client.call(produce_request(batch(b"b"), partition=2), 9)
+    assert told(ask(client, number, 5)) == {2: [b"b"]}
+
+
+def test_a_fault_strikes_a_partition_that_rests(resting):
+    mock, client, number = resting
+    mock.cluster.faults.fail("Fetch", ErrorCode.KAFKA_STORAGE_ERROR, times=1)
+    assert set(errors(ask(client, number, 2)).values()) == {ErrorCode.KAFKA_STORAGE_ERROR}
+    assert errors(ask(client, number, 3)) == {0: 0, 1: 0, 2: 0}
+    assert errors(ask(client, number, 4)) == {}
+
+
+def test_a_fetch_waits_for_partitions_that_rest(resting):
+    mock, client, number = resting
+    request = fetch_request(0, partitions=[], session_id=number, session_epoch=2, max_wait_ms=10_000)
+    request.topics = []
+    waiting = client.send(request, 12)
+    assert not waiting.done
+    mock.client().call(produce_request(batch(b"b"), partition=1), 9)
+    assert told(waiting.result()) == {1: [b"b"]}
+
+
+def test_a_session_that_is_closed_leaves_nothing_at_the_logs(resting):
+    mock, client, number = resting
+    assert [len(mock.log("t", index).changed) for index in range(3)] == [1, 1, 1]
+    assert told(ask(client, number, 2, forget=[0])) == {}
+    assert [len(mock.log("t", index).changed) for index in range(3)] == [0, 1, 1]
+    ask(client, number, -1)
+    assert [len(mock.log("t", index).changed) for index in range(3)] == [0, 0, 0]
