@@ -24,15 +24,14 @@ def main() -> int:
     parser.add_argument("--from", type=int, default=0, dest="first", help="the first of them (0)")
     parser.add_argument("--scenario", choices=SCENARIOS, help="the same for all; left out, seeds take the scenarios in turn")
     parser.add_argument("--jobs", type=int, default=1, help="processes (1)")
+    parser.add_argument("--stop", action="store_true", help="stop at the first that fails")
     given = parser.parse_args()
     seeds = range(given.first, given.first + given.seeds)
     if given.seeds == 1:
         logging.basicConfig(level=logging.DEBUG)
         print(run(given.first, given.scenario))
         return 0
-    failed = show(outcomes(seeds, given.scenario, given.jobs), len(seeds))
-    print(f"{len(seeds)} seeds, {failed} failed")
-    return 1 if failed else 0
+    return 1 if show(outcomes(seeds, given.scenario, given.jobs), len(seeds), stop=given.stop) else 0
 
 
 def outcomes(seeds: range, scenario: str | None, jobs: int) -> Iterator[str | None]:
@@ -55,16 +54,18 @@ def outcome(scenario: str | None, seed: int) -> str | None:
     return None
 
 
-def show(outcomes: Iterator[str | None], count: int) -> int:
-    """Print failures as they come, and now and then how far it is; returns how many failed."""
+def show(outcomes: Iterator[str | None], count: int, *, stop: bool) -> int:
+    """Print failures as they come, and now and then and in the end how far it is; returns how many failed."""
     failed, shown = 0, time.monotonic()
     for done, problem in enumerate(outcomes, 1):
         if problem is not None:
             failed += 1
             print(problem, flush=True)
-        if time.monotonic() - shown >= SHOWN_EVERY:
+        if done == count or (failed and stop) or time.monotonic() - shown >= SHOWN_EVERY:
             shown = time.monotonic()
             print(f"{done} of {count} seeds, {failed} failed", flush=True)
+        if failed and stop:
+            break
     return failed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from kafkawire.config import ConsumerOptions, resolve
@@ -11,6 +11,8 @@ from kafkawire.core.consumer import ConsumerCore
 from kafkawire.errors import ConfigurationError, KafkaError
 from kafkawire.events import PositionReset
 from kafkawire.message import Message, TopicPartition
+from mockbroker.topics import Partition
+from tests.sim.judgement import messages_in
 
 if TYPE_CHECKING:
     from tests.sim.simulation import Simulation
@@ -24,8 +26,10 @@ class Reader:
     def __init__(self, sim: Simulation) -> None:
         self.sim = sim
         self.read: dict[int, list[Message]] = defaultdict(list)
-        self.next: dict[int, int] = defaultdict(int)
-        """By partition, the offset behind the last that was read of its topic as it is now."""
+        self.read_at: dict[bytes | None, float] = {}
+        """When each value was read."""
+        self.resets: Counter[int] = Counter()
+        """By partition, how often the consumer has told that its position was lost."""
         given = {"bootstrap_servers": sim.bootstrap, "request_timeout_ms": 5_000, "auto_offset_reset": "earliest"}
         options = resolve(ConsumerOptions, {**given, **sim.scenario.consumer_options})
         self.client = Client(sim.net, options)
@@ -33,14 +37,11 @@ class Reader:
 
     async def run(self) -> None:
         sim = self.sim
-        while not self.at_end():
-            assert sim.net.now() < sim.limit, f"not everything was read in time: {self.left()}"
+        while not all(writer.done for writer in sim.writers) or await self.left():
+            assert sim.net.now() < sim.limit, f"not everything was read in time: {await self.left()}"
             await self.poll()
             if sim.chance.random() < 0.05:
                 await self.do_something_else()
-        for partition in sim.topic.partitions:
-            position = self.core.position(TopicPartition(sim.topic.name, partition.index), sim.limit)
-            assert await sim.timed(position, sim.limit) == partition.log.end
         self.core.close()
         self.client.close()
 
@@ -48,18 +49,14 @@ class Reader:
         sim = self.sim
         deadline = sim.net.now() + sim.chance.choice((0.1, 1.0, 5.0))
         most = sim.chance.choice((1, 7, 500))
-        found: list[Message] = []
         try:
-            found = await sim.timed(self.core.poll(deadline, lambda until: self.core.take(most, until)), deadline)
+            for message in await sim.timed(self.core.poll(deadline, lambda until: self.core.take(most, until)), deadline):
+                self.read[message.partition].append(message)
+                self.read_at[message.value] = sim.net.now()
+            self.resets.update(event.partition for event in self.core.events() if isinstance(event, PositionReset))
         except KafkaError:
             if not sim.storming:
                 raise
-        for event in self.core.events():
-            if isinstance(event, PositionReset):
-                self.next[event.partition] = 0
-        for message in found:
-            self.read[message.partition].append(message)
-            self.next[message.partition] = message.next_offset
 
     async def do_something_else(self) -> None:
         """What must not lose or repeat a record."""
@@ -74,9 +71,8 @@ class Reader:
         elif what == 1:
             self.be_refused(tp)
         elif self.read[tp.partition]:
-            deadline = self.sim.net.now() + 60
-            position = await self.sim.timed(self.core.position(tp, deadline), deadline)
-            if what == 2:
+            position = await self.position(tp.partition)
+            if what == 2 and position is not None:
                 self.core.seek(tp, position)
 
     def be_refused(self, tp: TopicPartition) -> None:
@@ -87,11 +83,25 @@ class Reader:
                 continue
             raise AssertionError(f"seek({partition}, {where!r}) was not refused")
 
-    def at_end(self) -> bool:
-        """Whether everything was read that ever will be there."""
-        return all(writer.done for writer in self.sim.writers) and not self.left()
+    async def left(self) -> dict[int, str]:
+        """By partition what is still to be read."""
+        return {
+            partition.index: f"at {position} of {partition.log.end}"
+            for partition in self.sim.topic.partitions
+            if not self.has_read(partition, position := await self.position(partition.index))
+        }
 
-    def left(self) -> dict[int, tuple[int, int]]:
-        """By partition, the last offset that was read and the end of the log, where they do not meet."""
-        ends = {partition.index: partition.log.end for partition in self.sim.topic.partitions}
-        return {index: (self.next[index], end) for index, end in ends.items() if self.next[index] != end}
+    def has_read(self, partition: Partition, position: int | None) -> bool:
+        """Whether everything was read of a partition; the same offset in a topic that was deleted is none of it."""
+        if position != partition.log.end:
+            return False
+        read = self.read[partition.index]
+        return position == 0 or (bool(read) and read[-1].value == messages_in(partition)[-1].value)
+
+    async def position(self, index: int) -> int | None:
+        """Where the consumer is in a partition; None if it does not know of it yet."""
+        tp = TopicPartition(self.sim.topic.name, index)
+        if tp not in self.core.assignment():
+            return None
+        deadline = self.sim.net.now() + 60
+        return await self.sim.timed(self.core.position(tp, deadline), deadline)

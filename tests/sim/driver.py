@@ -65,7 +65,7 @@ class SimNet:
         self.locks_held = 0
         self.steps = 0
         self._now = 0.0
-        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._timers: list[tuple[float, int, Callable[[], None], bool]] = []
         self._timer_number = 0
         self._ready: list[Task] = []
         self._tasks: list[Task] = []
@@ -130,10 +130,15 @@ class SimNet:
         """Plug the cluster in."""
         self._server = server
 
-    def at(self, when: float, call: Callable[[], None]) -> None:
-        """Make a call at a virtual time (or now, if that has passed)."""
+    def at(self, when: float, call: Callable[[], None], *, may_hurry: bool = False) -> None:
+        """Make a call at a virtual time (or now, if that has passed); one that `may_hurry` may come before, by `hurry`."""
         self._timer_number += 1
-        heapq.heappush(self._timers, (max(when, self._now), self._timer_number, call))
+        heapq.heappush(self._timers, (max(when, self._now), self._timer_number, call, may_hurry))
+
+    def hurry(self) -> None:
+        """Make the next call already, if it is one that may hurry: an intruder, so that answers come at any moment."""
+        if self._timers and self._timers[0][3]:
+            heapq.heappop(self._timers)[2]()
 
     def intrude(self, calls: Sequence[Callable[[], object]], probability: float) -> None:
         """Let one of these synchronous calls, as if of another thread, happen between critical sections now and then."""
@@ -158,9 +163,9 @@ class SimNet:
         self.hosts.heal()
         self._intrusion = 0.0
 
-    def waits_of(self, name: str) -> int:
-        """How often the flows of a name have waited in all."""
-        return sum(task.waits for task in self._tasks if task.name == name)
+    def waits(self) -> int:
+        """How often flows have waited, those times too that ended at once because the signal was set: busy loops have many."""
+        return sum(task.waits for task in self._tasks)
 
     def digest(self) -> str:
         """Sums up all that has happened: equal for equal runs, also of different processes."""
@@ -222,7 +227,7 @@ class SimNet:
         if self._ready:
             self._step(self._ready.pop(self.rng.randrange(len(self._ready))))
         elif self._timers:
-            self._now, _, call = heapq.heappop(self._timers)
+            self._now, _, call, _ = heapq.heappop(self._timers)
             if self._now > self.longest:
                 raise Stuck(self._report(f"not done after {self.longest:g} virtual seconds"))
             call()

@@ -171,7 +171,7 @@ class Link:
             net.trace(f"link {self._number} {way} {len(arguments[0]) if arguments else 'end'}")
             call(*arguments)
 
-        net.at(when, arrive)
+        net.at(when, arrive, may_hurry=True)
 
     def _to_server(self, data: bytes) -> None:
         if self._server is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from kafkawire.errors import ErrorCode
 from mockbroker.actions import Delay, Disconnect, Drop, Fail, Throttle
 from tests.sim import disturbances as d
-from tests.sim.answers import BadAnswer, Garble, Repeat
+from tests.sim.answers import BadAnswer, Garble, Lie, Repeat
 from tests.sim.disturbances import Disturbance
 from tests.sim.links import Faults
 
@@ -49,10 +49,15 @@ class Scenario:
     """Whether records may be written twice: without idempotence, or when some are given up."""
     gives_up: bool = False
     """Whether records may expire."""
+    hurry: float = 0.0
+    """The probability, wherever another thread could come in, that the next piece arrives at that moment."""
+    prompt: bool = False
+    """Whether nothing is wrong, so that nothing may take long."""
 
 
 SCENARIOS: Mapping[str, Scenario] = {
-    "leaders-move": Scenario(disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0))),
+    "nothing-wrong": Scenario(links=SMOOTH, hurry=0.1, prompt=True),
+    "leaders-move": Scenario(hurry=0.02, disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0))),
     "one-in-flight": Scenario(
         disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0)),
         producer_options={"max_in_flight_requests_per_connection": 1},
@@ -74,7 +79,7 @@ SCENARIOS: Mapping[str, Scenario] = {
     "throttled": Scenario(
         links=SMOOTH,
         disturbances=(Disturbance(d.move_leader, 2.0),),
-        answers=(BadAnswer(Throttle(300), 0.1), BadAnswer(Throttle(4_000), 0.01)),
+        answers=(BadAnswer(Throttle(300), 0.1), BadAnswer(Lie(4_000), 0.01)),
         storm=15,
     ),
     "refusals": Scenario(
@@ -92,9 +97,6 @@ SCENARIOS: Mapping[str, Scenario] = {
         consumer_options={"metadata_max_age_ms": 2_000},
         producer_options={"metadata_max_age_ms": 2_000},
     ),
-    "topic-recreated": Scenario(
-        links=SMOOTH, disturbances=(Disturbance(d.recreate_topic, 4.0), Disturbance(d.move_leader, 2.0)), repeats=True
-    ),
     "wall-clock-jumps": Scenario(disturbances=(Disturbance(d.jump_wall_clock, 0.5),)),
     "without-idempotence": Scenario(
         disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0)),
@@ -108,5 +110,11 @@ SCENARIOS: Mapping[str, Scenario] = {
         producer_options={"delivery_timeout_ms": 8_000},
         repeats=True,
         gives_up=True,
+    ),
+    "topic-recreated": Scenario(
+        links=SMOOTH,
+        disturbances=(Disturbance(d.recreate_topic, 4.0), Disturbance(d.move_leader, 2.0)),
+        consumers=2,
+        consumer_options={"metadata_max_age_ms": 2_000},
     ),
 }

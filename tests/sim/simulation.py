@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from kafkawire.net.base import NEVER, join, sleep
 from mockbroker import Cluster, MemoryServer
 from mockbroker.topics import Topic
+from tests.sim.answers import Lie
 from tests.sim.consuming import Reader
 from tests.sim.disturbances import Disturbance
 from tests.sim.driver import EPOCH, SimNet
-from tests.sim.judgement import check_balance, check_logs, check_reading
+from tests.sim.judgement import check_balance, check_logs, check_pauses, check_promptness, check_reading
 from tests.sim.producing import Writer
 from tests.sim.scenarios import SCENARIOS, Scenario
 
@@ -40,6 +41,8 @@ class Simulation:
         """The topic, and those that had its name before."""
         self._create_topic()
         self.server = MemoryServer(self.cluster, self.net)
+        if scenario.hurry:
+            self.net.intrude([self.net.hurry], scenario.hurry)
         self.net.serve(self.server)
         self.bootstrap = self.server.bootstrap
         self.writers = [Writer(self, number) for number in range(scenario.producers)]
@@ -69,6 +72,10 @@ class Simulation:
         check_logs(self)
         for reader in self.readers:
             check_reading(self, reader.read)
+        if self.scenario.prompt:
+            check_promptness(self)
+        if any(isinstance(bad.action, Lie) for bad in self.scenario.answers):
+            check_pauses(self)
 
     async def timed(self, call: Awaitable[T], deadline: float) -> T:
         """The outcome of a call, which has to come by its deadline."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import pytest
 
@@ -15,7 +14,7 @@ from kafkawire.core.producer import ProducerCore
 from kafkawire.errors import ErrorCode, KafkaError
 from kafkawire.net.base import NEVER, sleep
 from mockbroker import Cluster, MemoryServer
-from tests.sim.driver import EPOCH, Faults, SimNet
+from tests.sim.driver import EPOCH, SimNet
 
 TOPIC = "t"
 SETTLED = 30
@@ -26,70 +25,44 @@ MOST_WAITS = 30
 purposes."""
 
 
-class CountingNet(SimNet):
-    """A driver that counts waits, those too that end at once because the signal is set: a busy loop has many."""
-
-    waits = 0
-
-    async def wait(self, signal, deadline=NEVER):
-        self.waits += 1
-        assert self.waits < 1_000_000, "a busy loop"
-        return await super().wait(signal, deadline)
-
-
-class Doors:
-    """The brokers behind doors: some refuse, others let in and pass nothing on, from when they are told to."""
-
-    def __init__(self, server: MemoryServer) -> None:
-        self.server = server
-        self.refusing: set[str] = set()
-        self.silent: set[str] = set()
-        self._open: list[tuple[str, Callable[[], None]]] = []
-
-    def accept(self, host, port, send, close):
-        if host in self.refusing:
-            return None
-
-        def send_back(data: bytes) -> None:
-            if host not in self.silent:
-                send(data)
-
-        self._open.append((host, close))
-        return self.server.accept(host, port, send_back, close)
-
-    def refuse(self, *hosts: str) -> None:
-        self.refusing.update(hosts)
-        for host, close in self._open:
-            if host in hosts:
-                close()
-
-
 class Scene:
     """One cluster of three brokers, whose topic has a partition on each, and what befalls it."""
 
     def __init__(self, seed: int) -> None:
         random.seed(seed)
-        self.net = CountingNet(seed, Faults())
+        self.net = SimNet(seed)
         self.cluster = Cluster(3, wall_clock_offset=EPOCH)
         self.cluster.create_topic(TOPIC, 3, 1)
         server = MemoryServer(self.cluster, self.net)
-        self.doors = Doors(server)
-        self.net.serve(self.doors)
+        self.net.serve(server)
         self.bootstrap = server.bootstrap
+        self.hosts = [broker.host for broker in self.cluster.brokers.values()]
         self.faults = self.cluster.faults
         self.led = self.cluster.partition(TOPIC, 0).leader
 
     def leader_refuses(self) -> None:
-        self.doors.refuse(f"broker-{self.led}")
+        self._refuse(f"broker-{self.led}")
 
     def all_refuse(self) -> None:
-        self.doors.refuse("broker-1", "broker-2", "broker-3")
+        for host in self.hosts:
+            self._refuse(host)
+
+    def _refuse(self, host: str) -> None:
+        self.net.hosts.take_down(host)
+        self.net.cut_links(host)
 
     def leader_is_silent(self) -> None:
-        self.doors.silent.add(f"broker-{self.led}")
+        self.faults.drop(None, broker=self.led)
 
     def all_are_silent(self) -> None:
-        self.doors.silent.update(("broker-1", "broker-2", "broker-3"))
+        self.faults.drop(None)
+
+    def leader_is_out_of_reach(self) -> None:
+        self.net.hosts.darken(f"broker-{self.led}", NEVER)
+
+    def all_are_out_of_reach(self) -> None:
+        for host in self.hosts:
+            self.net.hosts.darken(host, NEVER)
 
     def leader_is_gone(self) -> None:
         self.cluster.move_leader(TOPIC, 0, -1)
@@ -118,9 +91,9 @@ class Scene:
     async def watch(self) -> float:
         """Waits per second, once all has settled."""
         await sleep(self.net, SETTLED)
-        before = self.net.waits
+        before = self.net.waits()
         await sleep(self.net, WATCHED)
-        return (self.net.waits - before) / WATCHED
+        return (self.net.waits() - before) / WATCHED
 
 
 SCENES = [
@@ -129,6 +102,8 @@ SCENES = [
     "all_refuse",
     "leader_is_silent",
     "all_are_silent",
+    "leader_is_out_of_reach",
+    "all_are_out_of_reach",
     "leader_is_gone",
     "leader_throttles",
     "topic_is_deleted",

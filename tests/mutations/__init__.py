@@ -1,0 +1,1 @@
+"""Deliberate breaks, each of which some test has to notice."""

@@ -1,0 +1,157 @@
+"""The breaks, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["MUTATIONS", "Mutation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One break: the text `old`, which a file has once, becomes `new`. Each of `noticed_by` has to fail then.
+
+    That is the name of a scenario of the simulation, or tests as pytest takes them.
+    """
+
+    what: str
+    path: str
+    old: str
+    new: str
+    noticed_by: tuple[str, ...]
+
+
+MUTATIONS = (
+    Mutation(
+        "a link to an address that the broker has left is used on (trap 110)",
+        "kafkawire/core/client.py",
+        "link.link.error is not None or link.address != address",
+        "link.link.error is not None",
+        ("addresses-change",),
+    ),
+    Mutation(
+        "a fetch that failed does not have metadata asked for",
+        "kafkawire/core/fetcher.py",
+        """        log.warning("fetch: %s", error)
+        self._client.suspect_metadata()
+""",
+        """        log.warning("fetch: %s", error)
+""",
+        ("tests/sim/test_silent_leader.py",),
+    ),
+    Mutation(
+        "a partition whose fetch was refused does not have metadata asked for",
+        "kafkawire/core/fetcher.py",
+        """        if code.refresh_metadata or code is ErrorCode.UNKNOWN_LEADER_EPOCH:
+            self._client.suspect_metadata()
+        if not code.retriable:
+""",
+        """        if not code.retriable:
+""",
+        ("leaders-move",),
+    ),
+    Mutation(
+        "the room of a batch that is done is not given back",
+        "kafkawire/core/accumulator.py",
+        "        self._free += batch.granted\n",
+        "",
+        ("leaders-move",),
+    ),
+    Mutation(
+        "the room that a closed batch has left is not given back",
+        "kafkawire/core/accumulator.py",
+        "        self._free += batch.room\n",
+        "",
+        ("leaders-move",),
+    ),
+    Mutation(
+        "an answer counts at another offset than the one that comes next",
+        "kafkawire/core/fetcher.py",
+        "asked.state.epoch != asked.epoch or self.buffer.end(asked.state) != asked.offset:",
+        "asked.state.epoch != asked.epoch:",
+        ("late-answers",),
+    ),
+    Mutation(
+        "what is sent again comes after what was accepted later",
+        "kafkawire/core/queues.py",
+        "        self.ready.insert(at, batch)\n",
+        "        self.ready.append(batch)\n",
+        ("leaders-move",),
+    ),
+    Mutation(
+        "two batches have the same sequence",
+        "kafkawire/core/queues.py",
+        "            self.next_sequence = (self.next_sequence + batch.count) & SEQUENCE_MASK\n",
+        "",
+        ("leaders-move",),
+    ),
+    Mutation(
+        "a batch that was opened wakes nobody",
+        "kafkawire/core/accumulator.py",
+        "        if batch.due < self._wake_at:\n",
+        "        if batch.due < 0.0:\n",
+        ("nothing-wrong",),
+    ),
+    Mutation(
+        "work that has ended wakes none of those who wait for it",
+        "kafkawire/core/flight.py",
+        """                self._waiting.clear()
+            for signal in waiting:
+                signal.set()
+""",
+        """                self._waiting.clear()
+""",
+        ("leaders-move",),
+    ),
+    Mutation(
+        "a consumer lowers its signal after it has looked",
+        "kafkawire/core/consumer.py",
+        "            await self._net.wait(self._signal, min(due, deadline))\n",
+        "            self._signal.clear()\n            await self._net.wait(self._signal, min(due, deadline))\n",
+        ("nothing-wrong",),
+    ),
+    Mutation(
+        "pauses that brokers ask for are not kept",
+        "kafkawire/core/broker.py",
+        "if pause > 0 and",
+        "if pause < 0 and",
+        ("throttled",),
+    ),
+    Mutation(
+        "a consumer keeps no pauses",
+        "kafkawire/core/fetcher.py",
+        "            elif link.muted_until > now:\n",
+        "            elif link.muted_until < 0:\n",
+        ("throttled",),
+    ),
+    Mutation(
+        "a flow spins while metadata is becoming old",
+        "kafkawire/core/client.py",
+        "        if due > now:\n            return due\n",
+        "        if due >= now:\n            return due\n",
+        ("partitions-added",),
+    ),
+    Mutation(
+        "a leader epoch goes backwards (trap 104)",
+        "kafkawire/core/metadata.py",
+        "    if fresh.leader_epoch >= known.leader_epoch:\n        return fresh\n",
+        "    return fresh\n",
+        ("tests/core/test_metadata.py",),
+    ),
+    Mutation(
+        "a batch is given up before its time",
+        "kafkawire/core/accumulator.py",
+        """self._patience = options["delivery_timeout_ms"] / 1000""",
+        """self._patience = options["delivery_timeout_ms"] / 1250""",
+        ("records-expire",),
+    ),
+    Mutation(
+        "a topic that was created again is taken for the old one",
+        "kafkawire/core/queues.py",
+        """        self.node = -1
+        self.known = False
+""",
+        "",
+        ("tests/core/test_parts.py",),
+    ),
+)
