@@ -45,8 +45,14 @@ class Sent:
     headers: tuple[Header, ...]
     at: float
     handle: DeliveryFace
+    asked: bool
+    """Whether it has a callback."""
     told_at: list[float]
-    """When its callback was called."""
+    """When that was called."""
+
+    def __str__(self) -> str:
+        writer, number, _ = self.value.split(b"/")
+        return f"record {int(number)} of producer {int(writer)}"
 
     @property
     def partition(self) -> int:
@@ -105,10 +111,10 @@ class Writer:
         key = b"key %d" % chance.randrange(5) if kind in {6, 7} else None
         headers: tuple[Header, ...] = (("name", value),) if kind == 5 else ()
         told: list[float] = []
-        on_delivery = (lambda *_: told.append(self.sim.net.now())) if kind % 2 else None
-        began = self.sim.net.now()
+        asked = kind % 2 == 1
+        on_delivery = (lambda *_: told.append(self.sim.net.now())) if asked else None
         handle = await self.send(value=value, key=key, partition=partition, headers=headers or None, on_delivery=on_delivery)
-        self.sent.append(Sent(value, key, headers, began, handle, told))
+        self.sent.append(Sent(value, key, headers, self.sim.net.now(), handle, asked, told))
 
     async def send(self, **record: Any) -> DeliveryFace:
         """As a face does it."""

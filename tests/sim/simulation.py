@@ -71,7 +71,7 @@ class Simulation:
         self.net.run(self._main())
         check_logs(self)
         for reader in self.readers:
-            check_reading(self, reader.read)
+            check_reading(self, reader)
         if self.scenario.prompt:
             check_promptness(self)
         if any(isinstance(bad.action, Lie) for bad in self.scenario.answers):
