@@ -113,9 +113,16 @@ MUTATIONS = (
     Mutation(
         "pauses that brokers ask for are not kept",
         "kafkawire/core/broker.py",
-        "if pause > 0 and",
-        "if pause < 0 and",
+        "        if ours:\n",
+        "        if False:\n",
         ("throttled",),
+    ),
+    Mutation(
+        "a pause may last for ever",
+        "kafkawire/core/broker.py",
+        "self.muted_until = max(self.muted_until, now + min(asked, LONGEST_THROTTLE))",
+        "self.muted_until = max(self.muted_until, now + asked)",
+        ("throttled-for-ever",),
     ),
     Mutation(
         "a consumer keeps no pauses",

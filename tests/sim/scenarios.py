@@ -82,6 +82,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         answers=(BadAnswer(Throttle(300), 0.1), BadAnswer(Lie(4_000), 0.01)),
         storm=15,
     ),
+    "throttled-for-ever": Scenario(links=SMOOTH, answers=(BadAnswer(Lie(2**31 - 1), 0.01),)),
     "refusals": Scenario(
         links=SMOOTH,
         answers=(
