@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import doctest
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
+
+from mockbroker import MockCluster
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("bench", "kafkawire", "mockbroker", "pyspark_kafkawire", "tests")
@@ -55,3 +62,47 @@ def test_the_examples_of_the_protocol_guide_run():
     done = doctest.testfile(str(ROOT / "docs/protocol.md"), module_relative=False, optionflags=doctest.ELLIPSIS)
     assert done.attempted > 30
     assert done.failed == 0
+
+
+def readme(*, spark: bool) -> list[str]:
+    """The examples of the README in Python, with Spark or without."""
+    blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    return [block for block in blocks if ("pyspark" in block) == spark]
+
+
+def paste(example: str, kafka: MockCluster, directory: Path) -> subprocess.CompletedProcess[str]:
+    """Run an example by itself, on the mock cluster in place of localhost:9092."""
+    (directory / "example.py").write_text(example.replace("localhost:9092", kafka.bootstrap))
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "example.py"],
+        cwd=directory,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=250,
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_examples_of_the_readme_run_one_after_the_other(tmp_path):
+    with MockCluster(topics={"flights": 6}) as kafka:
+        done = [paste(example, kafka, tmp_path) for example in readme(spark=False)]
+        assert [one.stderr for one in done] == [""] * 4
+        produced, consumed, produced_in_asyncio, tested = [one.stdout for one in done]
+        assert produced.startswith("RecordMetadata(topic='flights'")
+        assert consumed.endswith("b'AA' b'value'\n")
+        assert produced_in_asyncio.startswith("RecordMetadata(topic='flights'")
+        assert tested == ""
+        assert {(message.key, message.value) for message in kafka.messages("flights")} == {(b"AA", b"value"), (None, b"value")}
+
+
+@pytest.mark.spark
+def test_the_example_of_the_readme_runs_in_spark(tmp_path):
+    with MockCluster(topics={"flights": 6, "counts": 1}) as kafka:
+        for key in ("AA", "UA", "AA"):
+            kafka.produce("flights", "value", key=key)
+        (example,) = readme(spark=True)
+        paste(example, kafka, tmp_path)
+        assert {message.key: message.value for message in kafka.messages("counts")} == {b"AA": b"2", b"UA": b"1"}
