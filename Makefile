@@ -9,17 +9,28 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 DEV_READY := .venv/dev.stamp
 DEMO_READY := .venv/demo.stamp
 
-.PHONY: help demo test check bench clean
+VENV_NEWEST := .venv-newest
+NEWEST_READY := $(VENV_NEWEST)/test.stamp
+NEWEST_TESTS := net core client sim mockbroker
+
+.PHONY: help demo test test-newest check bench clean
 .DELETE_ON_ERROR:
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(DEMO_READY) ## Kafka to Spark and back on a mock cluster; BOOTSTRAP=host:port takes a real one
 	@$(BIN)/kafkawire demo $(if $(BOOTSTRAP),--bootstrap $(BOOTSTRAP))
 
 test: $(DEV_READY) ## The whole test suite; KAFKAWIRE_CI=1 adds the heavy tests and turns skips for missing tools into failures
 	@$(BIN)/python -m pytest
+
+# What interrupts do depends on what Python compiles to. No peers and no accelerators: they may not be there for it yet.
+test-newest: ## The client's and the mock broker's tests on the newest Python here, if it is newer than PYTHON
+	@newest=$$($(PYTHON) tests/newest_python.py); if [ -z "$$newest" ]; \
+	then echo "There is no Python here that is newer than $$($(PYTHON) --version)"; \
+	else $(MAKE) --no-print-directory NEWEST="$$newest" $(NEWEST_READY) && env -u KAFKAWIRE_CI $(VENV_NEWEST)/bin/python -m pytest \
+		--bare -p no:cacheprovider --ignore-glob='*_peers.py' $(NEWEST_TESTS:%=tests/%); fi
 
 check: $(DEV_READY) ## All static checks: ruff, mypy --strict, who may import whom
 	@$(BIN)/ruff check --quiet .
@@ -31,7 +42,7 @@ bench: $(DEV_READY) ## Throughput against the other Python clients on a real bro
 	@$(BIN)/python -m bench
 
 clean: ## Remove the virtual environment and everything built
-	@rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf .venv $(VENV_NEWEST) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/pip:
@@ -49,4 +60,11 @@ $(DEV_READY): pyproject.toml | .venv/bin/pip
 $(DEMO_READY): pyproject.toml | .venv/bin/pip
 	@echo "Installing kafkawire and what the demo needs into .venv"
 	@$(PIP) install --editable '.[demo]'
+	@touch $@
+
+$(NEWEST_READY): pyproject.toml
+	@echo "Making $(VENV_NEWEST) with $$($(NEWEST) --version)"
+	@$(NEWEST) -m venv --clear $(VENV_NEWEST)
+	@$(VENV_NEWEST)/bin/python -m pip --quiet --disable-pip-version-check install --upgrade pip
+	@$(VENV_NEWEST)/bin/python -m pip --quiet --disable-pip-version-check install --editable . --group test
 	@touch $@
