@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol import records
+from kafkawire.protocol.compression import Codec
+from kafkawire.protocol.records.spans import unpack
+from kafkawire.protocol.records.varints import read_varint
 
 if TYPE_CHECKING:
     from kafkawire.protocol.records import RecordBatch
     from mockbroker.topics import Partition, Topic
 
-__all__ = ["RecordsRejectedError", "TimeLimits", "check_records", "time_limits"]
+__all__ = ["RecordsRejectedError", "TimeLimits", "check_records", "check_unpacked_sizes", "time_limits"]
 
 _SHOWN = 3
 _NO_LIMIT = 2**63 - 1
+_LARGEST_ARRAY = 2**31 - 9
+"""Of Java, in bytes, and the default of max.decompressed.message.bytes: nothing is unpacked to see whether it is larger."""
 
 
 class RecordsRejectedError(Exception):
@@ -46,6 +51,20 @@ def time_limits(topic: Topic, now_ms: int) -> TimeLimits:
         for own in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms")
     )
     return TimeLimits(now_ms - before, now_ms + after)
+
+
+def check_unpacked_sizes(partition: Partition, batch: RecordBatch) -> None:
+    """Raise RecordsRejectedError if one of compressed records is larger than the topic allows, which has a limit since 4.4."""
+    limit = int(partition.topic.config("max.decompressed.message.bytes") or _LARGEST_ARRAY)
+    if batch.codec is Codec.NONE or limit >= _LARGEST_ARRAY:
+        return
+    unpacked = unpack(batch, _LARGEST_ARRAY)
+    at = 0
+    for _ in range(batch.count):
+        size, at = read_varint(unpacked, at)
+        if size > limit:
+            raise RecordsRejectedError(ErrorCode.INVALID_RECORD)
+        at += size
 
 
 def check_records(partition: Partition, batches: Sequence[RecordBatch], limits: TimeLimits | None) -> None:

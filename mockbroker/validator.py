@@ -12,7 +12,7 @@ from kafkawire.errors import CorruptRecordsError, ErrorCode, broker_error
 from kafkawire.protocol import records
 from kafkawire.protocol.compression import Codec
 from mockbroker.formats import re_encode, stamp_batch, stamp_message_set
-from mockbroker.record_checks import RecordsRejectedError, TimeLimits, check_records, time_limits
+from mockbroker.record_checks import RecordsRejectedError, TimeLimits, check_records, check_unpacked_sizes, time_limits
 
 if TYPE_CHECKING:
     from kafkawire.protocol.records import RecordBatch
@@ -105,6 +105,7 @@ def _append_batch(
     if batch.is_transactional:
         error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED  # nobody may use the id that the request does not have
         raise broker_error(error, "no transaction is open")
+    check_unpacked_sizes(partition, batch)
     check_records(partition, [batch], limits)
     sequence = (batch.producer_id, batch.producer_epoch, batch.base_sequence, batch.count)
     if batch.producer_id >= 0:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafkawire import protocol
 from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages import API_KEYS
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from tests.mockbroker.raw import TIMEOUT, RawClient, produce_request, produced
 
@@ -81,6 +82,10 @@ class Broker(RawClient):
     def do(self, message: Request, version: int) -> Any:
         """Put a question whose answer is not compared."""
         return self._call(message, version)
+
+    def newest(self, api: str) -> int:
+        """The newest version of an API that the broker speaks."""
+        return {one.api_key: int(one.max_version) for one in self.do(request("ApiVersions"), 0).api_keys}[API_KEYS[api]]
 
     def make_topic(self, name: str, partitions: int = 1, **configs: Any) -> bytes:
         """Create a topic and return its id."""

@@ -40,6 +40,25 @@ def produced_records(broker: Broker, name: str) -> None:
 
 
 @scenario
+def compressed_records(broker: Broker, name: str) -> None:
+    """What one of them unpacks to has a limit since 4.4."""
+    if broker.newest("ApiVersions") < 5:
+        return
+    for policy in ("delete", "compact"):
+        topic = f"{name}-{policy}"
+        broker.make_topic(topic, max_decompressed_message_bytes=1000, cleanup_policy=policy)
+        for codec in Codec:
+            for size in (989, 990, 991, 992, 5000):
+                broker.ask(produce_request(batch(bytes(size), codec=codec), topic=topic), 12)
+            for count in (4, 5):
+                broker.ask(produce_request(batch(*[bytes(200)] * count, codec=codec), topic=topic), 12)
+            for size in (10, 2000):
+                broker.ask(produce_request(batch(bytes(size), key=None, codec=codec), topic=topic), 12)
+                old = batch(bytes(size), timestamp=NOW * 2, codec=codec)
+                broker.ask(produce_request(old, topic=topic), 12)
+
+
+@scenario
 def refused_records(broker: Broker, name: str) -> None:
     broker.make_topic(name)
     damaged = batch(b"a")

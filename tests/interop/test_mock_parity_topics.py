@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkawire import protocol
-from kafkawire.protocol.messages import API_KEYS
 from tests.interop.parity import Questions, Scenarios, assert_same_answers, request
 from tests.mockbroker.raw import batch
 
@@ -148,9 +147,8 @@ def metadata(broker: Broker, name: str) -> None:
 def mistaken_for_another_broker(broker: Broker, name: str) -> None:
     """KIP-1242. What is advertised is compared elsewhere: the mock serves less."""
     cluster_id = broker.do(request("Metadata", topics=[]), 9).cluster_id
-    newest = {api.api_key: api.max_version for api in broker.do(request("ApiVersions"), 0).api_keys}[API_KEYS["ApiVersions"]]
     software = {"clientSoftwareName": "parity", "clientSoftwareVersion": "1"}
-    for version in range(5, newest + 1):
+    for version in range(5, broker.newest("ApiVersions") + 1):
         for who, node in product(("nobody", "this", "another", ""), (-1, 1, 2, 0, -2)):
             told = {"nobody": None, "this": cluster_id}.get(who, who)
             found = broker.do(request("ApiVersions", **software, clusterId=told, nodeId=node), version)

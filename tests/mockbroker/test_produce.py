@@ -129,6 +129,17 @@ def test_a_compressed_batch_is_measured_compressed():
     assert produced(mock.client().call(produce_request(batch(bytes(50_000), codec=Codec.GZIP)), 9)).error_code == 0
 
 
+@pytest.mark.parametrize(("codec", "error"), [(Codec.NONE, ErrorCode.NONE), (Codec.GZIP, ErrorCode.INVALID_RECORD)])
+def test_a_compressed_record_has_a_limit_of_its_own_since_4_4(codec, error):
+    """For others there is max.message.bytes alone."""
+    mock = MemoryMock()
+    mock.cluster.create_topic("t", 1, configs={"max.decompressed.message.bytes": "1000"})
+    client = mock.client()
+    fits, too_large = bytes(990), bytes(991)  # with a key and 7 bytes more
+    assert produced(client.call(produce_request(batch(fits, fits, codec=codec)), 9)).error_code == 0
+    assert produced(client.call(produce_request(batch(b"v", too_large, codec=codec)), 9)).error_code == error
+
+
 def test_unknown_topics_and_wrong_leaders():
     mock = MemoryMock(2, topics={"t": 1})  # led by broker 1
     client = mock.client(broker=2)
