@@ -141,7 +141,7 @@ class Dialer:
         self._answered = False
         """Whether a broker of the cluster has answered ApiVersions: then none is taken for an older one."""
         self._old_until: dict[Address, float] = {}
-        """Until when a broker that has proved to be older than 0.10 is not asked again."""
+        """Until when a broker that has proved to be older than 0.10 is not asked again: for as long as metadata is kept."""
 
     async def open(self, address: Address, tell: Callable[[str], None]) -> BrokerLink:
         """Connect and agree on versions; `tell` is told what is being waited for.
@@ -162,12 +162,27 @@ class Dialer:
             raise NotKafkaError(f"{address}: {advice}") from error
 
     async def _open(self, address: Address, tell: Callable[[str], None]) -> BrokerLink:
-        broker = None
-        if self._old_until.get(address, 0.0) <= self._net.now():
-            broker = await self._open_modern(address, tell)
-        if broker is None:
-            broker = await self._open_old(address, tell)
-        return broker
+        until = self._old_until.pop(address, 0.0)
+        if until > self._net.now():
+            old = await self._open_old(address, tell)
+            self._old_until[address] = until
+            return old
+        modern = await self._open_modern(address, tell)
+        if modern is not None:
+            return modern
+        old = await self._open_old(address, tell)
+        try:
+            # What was silent or hung up before may have been no broker yet, or cut off: it may answer by now.
+            modern = await self._open_modern(address, tell)
+        except BaseException:
+            old.link.close()
+            raise
+        if modern is not None:
+            old.link.close()
+            return modern
+        log.info("connected to %s, which is older than 0.10", address)
+        self._old_until[address] = self._net.now() + self._options["metadata_max_age_ms"] / 1000
+        return old
 
     async def _open_modern(self, address: Address, tell: Callable[[str], None]) -> BrokerLink | None:
         """Connect and ask for versions; None if the broker behaves as those before 0.10 do, and it may be one.
@@ -206,12 +221,7 @@ class Dialer:
         return None
 
     async def _open_old(self, address: Address, tell: Callable[[str], None]) -> BrokerLink:
-        """Connect to what may be a broker older than 0.10; it is one if it answers as those do, which Kafka 4 would not.
-
-        A proxy, a starting broker or a bad network can look the same up to here. The verdict is remembered for as long as
-        metadata is.
-        """
-        self._old_until.pop(address, None)
+        """Connect to what may be a broker older than 0.10; one that is answers as those do, which Kafka 4 would not."""
         link = await self._connect(address, self._tls, tell)
         what = f"{ApiVersionsRequest.name}, nor {ListOffsetsRequest.name}, as a broker before 0.10 does,"
         tell(f"connected, but no answer to {what.removesuffix(',')}")
@@ -223,8 +233,6 @@ class Dialer:
             if isinstance(error, RequestTimedOut):
                 raise self._silent(address, what) from None
             raise
-        log.info("connected to %s, which is older than 0.10", address)
-        self._old_until[address] = self._net.now() + self._options["metadata_max_age_ms"] / 1000
         return broker
 
     def _made(self, link: Link, address: Address, ranges: Ranges) -> BrokerLink:
