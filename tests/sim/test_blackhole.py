@@ -13,11 +13,9 @@ from kafkawire.core.faces import DeliveryFace
 from kafkawire.core.producer import ProducerCore
 from kafkawire.net.base import sleep
 from mockbroker import Cluster, MemoryServer
-from tests.sim.doors import Doors
 from tests.sim.driver import EPOCH, SimNet
 
 TOPIC = "t"
-BROKERS = ("broker-1", "broker-2", "broker-3")
 ABSURD_MS = 2**31 - 1
 
 
@@ -28,8 +26,7 @@ class Scene:
         self.cluster = Cluster(3, version="3.5", wall_clock_offset=EPOCH)
         self.cluster.create_topic(TOPIC, 3, 1)
         server = MemoryServer(self.cluster, self.net)
-        self.doors = Doors(server)
-        self.net.serve(self.doors)
+        self.net.serve(server)
         self.bootstrap = server.bootstrap
 
     def producer(self, **options) -> tuple[Client, ProducerCore]:
@@ -37,6 +34,17 @@ class Scene:
         resolved = resolve(ProducerOptions, {**given, **options})
         client = Client(self.net, resolved)
         return client, ProducerCore(client, resolved, DeliveryFace)
+
+    def cut_links(self) -> None:
+        for broker in self.cluster.brokers.values():
+            self.net.cut_links(broker.host)
+
+    def fall_silent(self) -> float:
+        """Lose all connections, and let those that are made in the next ten seconds be silent for good; when that is over."""
+        self.cut_links()
+        end = self.net.now() + 10
+        self.net.at(end, self.cluster.faults.drop(None).clear)
+        return end
 
     async def send(self, producer: ProducerCore) -> None:
         """A record for each partition, acknowledged."""
@@ -58,10 +66,7 @@ def test_a_blackhole_is_over_when_it_ends(seed, known):
         client, producer = scene.producer()
         if known:
             await scene.send(producer)
-        scene.doors.cut(*BROKERS)
-        scene.doors.silent.update(BROKERS)
-        end = scene.net.now() + 10
-        scene.net.at(end, scene.doors.silent.clear)
+        end = scene.fall_silent()
         await scene.send(producer)
         assert scene.net.now() - end < 6
         await producer.close(scene.net.now() + 60)
@@ -91,10 +96,7 @@ def test_a_blackhole_does_not_keep_a_consumer():
         await scene.send(producer)
         await producer.close(scene.net.now() + 60)
         producing.close()
-        scene.doors.cut(*BROKERS)
-        scene.doors.silent.update(BROKERS)
-        end = scene.net.now() + 10
-        scene.net.at(end, scene.doors.silent.clear)
+        end = scene.fall_silent()
         await read(consumer)
         assert scene.net.now() - end < 6
         consumer.close()
@@ -111,7 +113,7 @@ def test_a_broker_that_answered_is_never_taken_for_an_old_one():
         await scene.send(producer)
         for _ in range(10):
             fault = scene.cluster.faults.drop("ApiVersions")
-            scene.doors.cut(*BROKERS)
+            scene.cut_links()
             await sleep(scene.net, 5)
             fault.clear()
             await scene.send(producer)
