@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import kafkawire
+from kafkawire.producer import Delivery
 from mockbroker import MockCluster
 
 ROOT = Path(__file__).parents[1]
@@ -20,6 +22,8 @@ OF_THE_WIRE_FORMAT = 60
 
 ENTRY = re.compile(r"^- \*\*(\d+)\.\*\* ", re.MULTILINE)
 MENTION = re.compile(r"\btraps? (\d+(?:(?:, | and | to )\d+)*)", re.IGNORECASE)
+TABLE_ROW = re.compile(r"^\|.*\| (.*) \|$", re.MULTILINE)
+METHOD = re.compile(r"(?<=\.)([a-z_]+)(?=\()")
 TEST_NAME = re.compile(r"def test_trap_((?:\d+_)+)")
 
 
@@ -106,3 +110,24 @@ def test_the_example_of_the_readme_runs_in_spark(tmp_path):
         (example,) = readme(spark=True)
         paste(example, kafka, tmp_path)
         assert {message.key: message.value for message in kafka.messages("counts")} == {b"AA": b"2", b"UA": b"1"}
+
+
+def test_the_examples_for_users_of_other_clients_run():
+    with MockCluster(brokers=1, topics={"flights": 1}) as kafka:
+        done = doctest.testfile(
+            str(ROOT / "docs/migrating.md"),
+            module_relative=False,
+            optionflags=doctest.ELLIPSIS,
+            globs={"servers": kafka.bootstrap},
+        )
+    assert done.attempted > 30
+    assert done.failed == 0
+
+
+def test_the_methods_for_users_of_other_clients_are_there():
+    """What the tables of the guide put into their right column."""
+    faces = (kafkawire.Connection, kafkawire.Consumer, kafkawire.Producer, Delivery, kafkawire.RecordMetadata)
+    text = (ROOT / "docs/migrating.md").read_text()
+    named = {name for row in TABLE_ROW.findall(text) for name in METHOD.findall(row)}
+    assert len(named) > 15
+    assert not {name for name in named if not any(hasattr(face, name) for face in faces)} - {"encode"}
