@@ -139,7 +139,9 @@ class Dialer:
         self._patience = options["api_version_auto_timeout_ms"] / 1000
         self._throttles = Seldom(THROTTLE_LOG_PAUSE)
         self._answered = False
-        """Whether a broker of the cluster has answered ApiVersions: then none is taken for an older one."""
+        """Whether a broker of the cluster has answered ApiVersions: then none is taken for an older one, not even in a cluster
+        that is in the middle of its upgrade from 0.9. A newer one that is slow must not get records in the old formats.
+        """
         self._old_until: dict[Address, float] = {}
         """Until when a broker that has proved to be older than 0.10 is not asked again: for as long as metadata is kept."""
 

@@ -8,6 +8,7 @@ import ssl
 
 import pytest
 import trustme
+from cryptography.hazmat.primitives import serialization
 
 from kafkawire.errors import (
     BootstrapError,
@@ -240,6 +241,19 @@ def test_files_are_checked_when_the_client_is_made(face, files, options, message
     for make in (face.Connection, face.Producer, face.Consumer):
         with pytest.raises(ConfigurationError, match=message):
             make(security_protocol="SSL", **named)
+
+
+def test_a_key_under_a_password(face, files):
+    key = serialization.load_pem_private_key((files / "key.pem").read_bytes(), None)
+    form, secret = serialization.PrivateFormat.PKCS8, serialization.BestAvailableEncryption(b"sesame")
+    (files / "locked.pem").write_bytes(key.private_bytes(serialization.Encoding.PEM, form, secret))
+    named = trusting(files, ssl_certfile=str(files / "chain.pem"), ssl_keyfile=str(files / "locked.pem"))
+    for make in (face.Connection, face.Producer, face.Consumer):
+        for wrong in ({}, {"ssl_password": "open"}):
+            with pytest.raises(ConfigurationError, match=r"ssl_keyfile .* is under a password: is ssl_password right\?"):
+                make(**named, **wrong)
+        with make(**named, ssl_password="sesame") as made:
+            assert made.options["ssl_password"] is None, "it is kept although nobody needs it any more"
 
 
 def test_a_new_client_reads_a_new_certificate(face, authority, files):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 
-from kafkawire.config import ConnectionOptions, resolve
+from kafkawire.config import ConnectionOptions, ProducerOptions, resolve
 from kafkawire.core.client import Client
+from kafkawire.core.faces import DeliveryFace
+from kafkawire.core.producer import ProducerCore
 from kafkawire.net.base import sleep
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from mockbroker import Cluster, MemoryServer
@@ -27,4 +29,27 @@ def test_trap_14_idle_connections_are_replaced_before_brokers_close_them():
 
     net.run(main())
     used = [e.client.connection for e in cluster.journal.requests("Metadata")][-5:]
+    assert used[0] == used[1] == used[2] != used[3] == used[4]
+
+
+def test_trap_14_idle_connections_of_producers_are_replaced_too():
+    net, cluster = SimNet(1), Cluster(1)
+    cluster.create_topic("t", 1)
+    server = MemoryServer(cluster, net)
+    net.serve(server)
+    random.seed(1)
+    options = resolve(ProducerOptions, {"bootstrap_servers": server.bootstrap})
+
+    async def main():
+        client = Client(net, options)
+        producer = ProducerCore(client, options, DeliveryFace)
+        for pause in (0, 500, 500, 541, 500):
+            await sleep(net, pause)
+            await producer.send("t", b"v", None, 0, None, None, None)
+            await producer.flush(net.now() + 60)
+        await producer.close(net.now() + 60)
+        client.close()
+
+    net.run(main())
+    used = [e.client.connection for e in cluster.journal.requests("Produce")]
     assert used[0] == used[1] == used[2] != used[3] == used[4]
