@@ -139,6 +139,10 @@ class DecodeError(KafkaError, ValueError):
         self.version = version
         self.offset = offset
 
+    def within(self, where: str) -> Self:
+        """The same error, with what it was found in."""
+        return type(self)(f"{where}: {self.reason}", api=self.api, version=self.version, offset=self.offset)
+
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), api=self.api, version=self.version, offset=self.offset), (self.reason,)
 

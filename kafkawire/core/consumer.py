@@ -36,6 +36,9 @@ Messages = list[Message[Any, Any]]
 ARROW_ROWS = 10_000
 """Rows below which poll_arrow looks for more segments to put into one batch."""
 
+ERROR_WAITS = 1.0
+"""Seconds for which an error of one partition waits for records of others: those may never end."""
+
 
 class ConsumerCore:
     """A consumer without a face and without a group. One caller at a time."""
@@ -245,6 +248,7 @@ class ConsumerCore:
             self._follow_topics()
             self._take_positions(now)
             due = min(self._fetcher.step(now), self._prepare(now))
+            self._raise_error(now - ERROR_WAITS)
             taken = take(deadline)
             if taken:
                 return taken
@@ -410,8 +414,9 @@ class ConsumerCore:
             if not self._passes(found):
                 self._fetcher.report(state, found)
 
-    def _raise_error(self) -> None:
-        error = self._fetcher.take_error()
+    def _raise_error(self, until: float = NEVER) -> None:
+        """Raise what has gone wrong up to then."""
+        error = self._fetcher.take_error(until)
         if error is not None:
             raise error
         failure, self._topics_error = self._topics_error, None

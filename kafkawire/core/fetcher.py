@@ -24,7 +24,6 @@ from kafkawire.errors import (
     OffsetOutOfRangeError,
     OwnLimitError,
     RequestTimedOut,
-    TimedOut,
     broker_error,
 )
 from kafkawire.events import Event, PositionReset, TopicRecreated
@@ -64,6 +63,15 @@ class Asked:
         return f"{self.state.tp.topic} partition {self.state.tp.partition} at offset {self.offset}"
 
 
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """An error, the epoch of the partition that it is about, and when it came."""
+
+    error: KafkaError
+    epoch: int
+    at: float
+
+
 @dataclass(eq=False, slots=True)
 class InFlight:
     """One Fetch that is not answered yet."""
@@ -90,8 +98,8 @@ class Fetcher:
         self.states: dict[TopicPartition, PartitionState] = {}
         self.buffer = Buffer()
         self._turns: dict[int, int] = {}
-        self._errors: dict[PartitionState, tuple[int, KafkaError]] = {}
-        """What the caller of poll has to know, and the epoch that it is about."""
+        self._errors: dict[PartitionState, Reported] = {}
+        """What the caller of poll has to know."""
         self._reset = parse_start(options["auto_offset_reset"])
         self._topic_ids: dict[str, bytes] = {}
         """The ids of topics whose creation anew has been noted."""
@@ -128,14 +136,15 @@ class Fetcher:
 
     def report(self, state: PartitionState, error: KafkaError) -> None:
         """Let the caller of poll know, unless the partition is sought before."""
-        self._errors[state] = (state.epoch, error)
+        self._errors[state] = Reported(error, state.epoch, self._client.net.now())
 
-    def take_error(self) -> KafkaError | None:
-        """What was reported and still holds; once."""
-        while self._errors:
-            state, (epoch, error) = self._errors.popitem()
-            if state.epoch == epoch:
-                return error
+    def take_error(self, until: float) -> KafkaError | None:
+        """What was reported until then and still holds; once."""
+        for state, reported in list(self._errors.items()):
+            if state.epoch != reported.epoch or reported.at <= until:
+                del self._errors[state]
+            if state.epoch == reported.epoch and reported.at <= until:
+                return reported.error
         return None
 
     def pause(self, state: PartitionState, now: float) -> None:
@@ -245,7 +254,7 @@ class Fetcher:
             request.link.link.fail(error)
         log.warning("fetch: %s", error)
         self._client.suspect_metadata()
-        passes = isinstance(error, NetworkError | TimedOut) or getattr(error, "retriable", False)
+        passes = error.retriable and not isinstance(error, DecodeError)
         for asked in request.asked.values():
             state = asked.state
             self.pause(state, now)

@@ -110,8 +110,7 @@ async def _ask(
     try:
         response: ListOffsetsResponse = await client.call(node, request, deadline)
     except DecodeError as failure:
-        where = f"the answer of {client.address(node)} about {sorted(times)}: {failure.reason}"
-        raise DecodeError(where, api=failure.api, version=failure.version, offset=failure.offset) from None
+        raise failure.within(f"the answer of {client.address(node)} about {sorted(times)}") from None
     found: dict[TopicPartition, Found | None] = {}
     error: KafkaError | None = None
     for answered in response.topics:

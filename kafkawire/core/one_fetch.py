@@ -10,6 +10,7 @@ from kafkawire.core.fetch_request import FetchSettings, build_request, located, 
 from kafkawire.core.offsets import check_partitions
 from kafkawire.errors import (
     CorruptRecordsError,
+    DecodeError,
     ErrorCode,
     KafkaError,
     NetworkError,
@@ -66,7 +67,10 @@ class OneFetch:
             raise NetworkError(f"{tp.topic} partition {tp.partition} has no leader at the moment")
         link = await self._client.link(leader, self._purpose, deadline)
         request, version, names = build_request(snapshot, link, [(tp, offset)], settings)
-        response: FetchResponse = await self._client.call(leader, request, deadline, purpose=self._purpose, highest=version)
+        try:
+            response: FetchResponse = await self._client.call(leader, request, deadline, purpose=self._purpose, highest=version)
+        except DecodeError as error:
+            raise error.within(f"the answer of {link.address} about {tp.topic} partition {tp.partition} at {offset}") from None
         for answered, answer in partition_answers(response, names):
             if answered != tp:
                 continue

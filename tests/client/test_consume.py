@@ -621,3 +621,16 @@ def test_errors_for_good_come_out_and_reading_goes_on(face, kafka, code):
         assert caught.value.error is code
         fault.clear()
         assert len(take(c, 5)) == 5
+
+
+def test_an_error_is_not_put_off_by_records_of_others(face, kafka, monkeypatch):
+    """There may be some at every call, for ever."""
+    monkeypatch.setattr("kafkawire.core.consumer.ERROR_WAITS", 0.0)
+    kafka.move_leader("many", 0, kafka.leader("one", 0))
+    fill(kafka, 1000, "many")
+    kafka.fail("Fetch", ErrorCode.TOPIC_AUTHORIZATION_FAILED, topic="one")
+    with face.Consumer("one", "many", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest") as c:
+        rows: list[int] = []
+        with pytest.raises(BrokerError, match="one partition 0"):
+            rows.extend(iter(lambda: c.poll_arrow(timeout=SOON, max_records=1).num_rows, 0))
+        assert 0 < len(rows) < 1000
