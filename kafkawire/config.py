@@ -137,6 +137,9 @@ class ProducerOptions(ConnectionOptions, Generic[SentK, SentV], total=False):
     delivery_timeout_ms: Annotated[
         int, Option(120_000, "when an unacknowledged record is given up", minimum=1, same={inf: FOREVER})
     ]
+    exit_flush_timeout_ms: Annotated[
+        int, Option(10_000, "how long the interpreter's end waits for records of producers that were not closed", minimum=0)
+    ]
     retries: Annotated[int, Option(FOREVER, "how often a batch is sent again", minimum=0, same={inf: FOREVER})]
     max_in_flight_requests_per_connection: Annotated[int, Option(5, "requests that a broker may have unanswered", minimum=1)]
     compression_type: Annotated[

@@ -26,12 +26,14 @@ class Connection(ConnectionFace, Closing):
     Raises ConfigurationError for options that are unknown, contradictory or out of range.
     """
 
+    net: Net
+
     def __init__(self, servers: str | Sequence[str] | None = None, /, **options: Unpack[ConnectionOptions]) -> None:
-        self.net = Net()
+        net = Net()
         try:
-            super().__init__(self.net, servers, options)
+            super().__init__(net, servers, options)
         except BaseException:
-            self.net.close()
+            net.close()
             raise
 
     @property
@@ -70,6 +72,9 @@ class Connection(ConnectionFace, Closing):
 
     def close(self) -> None:
         """Close all links. Idempotent; what uses this connection can do nothing afterwards."""
+        self._open = False
+        if self.net.forked:
+            return
         self.client.close()
         self.net.close()
 
@@ -88,4 +93,6 @@ def connect_for(connection: Connection | None, options: ConnectionOptions) -> tu
     """The connection to use, and whether it was made here and has to be closed with its user."""
     if connection is not None:
         return connection, False
-    return Connection(**connection_part(options)), True
+    own = Connection(**connection_part(options))
+    own.part = True
+    return own, True

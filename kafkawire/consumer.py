@@ -39,7 +39,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
         resolved = shared(ConsumerOptions, options, connection, Connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         with self._connection.closed_unless_made(self._own_connection):
-            self._setup(self._connection.client, resolved, names)
+            self._setup(self._connection, resolved, names)
 
     # ---- reading
 
@@ -144,7 +144,9 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
 
     def close(self, timeout: float | None = None) -> None:
         """Read nothing more. Idempotent. It waits for nothing, so that `timeout`, as others have it, is always enough."""
-        self._core.close()
+        self._open = False
+        if not self._net.forked:
+            self._core.close()
         if self._own_connection:
             self._connection.close()
 

@@ -39,6 +39,7 @@ __all__ = [
     "TlsError",
     "UnknownTopicError",
     "UnsupportedVersionError",
+    "WrongLoopError",
     "broker_error",
 ]
 
@@ -68,6 +69,10 @@ class ForkedError(ClosedError):
 
 class ConcurrentUseError(KafkaError, RuntimeError):
     """A second thread called a consumer that is in use: give each its own. Or a signal handler called what it interrupts."""
+
+
+class WrongLoopError(KafkaError, RuntimeError):
+    """Something of `kafkawire.aio` was used in another event loop than the one it was made in: use it, and close it, there."""
 
 
 class TimedOut(KafkaError, TimeoutError):

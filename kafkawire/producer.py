@@ -81,6 +81,11 @@ class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
     the `with` statement raises DeliveryError for them, unless another exception is on its way or the producer was closed
     within; closing logs a last WARNING for those that the log has not heard of.
 
+    What is queued when the interpreter ends is sent for up to exit_flush_timeout_ms, and a WARNING says what was not. That is
+    so after the end of the script, `sys.exit`, Ctrl-C and other exceptions, and once threads that are no daemons have ended;
+    not after `os._exit`, nor after SIGTERM, unless a handler turns that into `sys.exit`. A producer that is dropped without
+    being closed sends what is queued in the background, and is named in a ResourceWarning.
+
     Raises ConfigurationError for options that are unknown, contradictory or out of range.
     """
 
@@ -93,7 +98,7 @@ class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
         resolved = shared(ProducerOptions, options, connection, Connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
         with self._connection.closed_unless_made(self._own_connection):
-            self._setup(self._connection.client, resolved)
+            self._setup(self._connection, resolved)
 
     def send(
         self,
@@ -160,8 +165,10 @@ class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
 
     def close(self, timeout: float | None = None) -> None:
         """Send what is queued for up to `timeout` seconds, fail the rest with ClosedError. Idempotent."""
+        deadline = self._connection.deadline(timeout)
+        self._open = False
         try:
-            run(self._core.close(self._connection.deadline(timeout)))
+            run(self._core.close(deadline))
         finally:
             if self._own_connection:
                 self._connection.close()

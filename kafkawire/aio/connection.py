@@ -19,9 +19,10 @@ __all__ = ["Connection"]
 class Connection(ConnectionFace, AsyncClosing):
     """A cluster, not a socket: lazy, shared by everything on the same loop that is made with `connection=`."""
 
+    net: Net
+
     def __init__(self, servers: str | Sequence[str] | None = None, /, **options: Unpack[ConnectionOptions]) -> None:
-        self.net = Net()
-        super().__init__(self.net, servers, options)
+        super().__init__(Net(), servers, options)
 
     async def brokers(self) -> list[Broker]:
         """The brokers of the cluster, asked for if they are not known yet."""
@@ -53,12 +54,17 @@ class Connection(ConnectionFace, AsyncClosing):
 
     async def close(self) -> None:
         """Close all links. Idempotent."""
-        self.client.close()
-        await self.net.close()
+        self.net.check_loop()
+        self._open = False
+        if not self.net.forked:
+            self.client.close()
+            await self.net.close()
 
 
 def connect_for(connection: Connection | None, options: ConnectionOptions) -> tuple[Connection, bool]:
     """The connection to use, and whether it was made here and has to be closed with its user."""
     if connection is not None:
         return connection, False
-    return Connection(**connection_part(options)), True
+    own = Connection(**connection_part(options))
+    own.part = True
+    return own, True

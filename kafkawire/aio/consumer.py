@@ -35,7 +35,7 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
         names = topic_names(topics)
         resolved = shared(ConsumerOptions, options, connection, Connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
-        self._setup(self._connection.client, resolved, names)
+        self._setup(self._connection, resolved, names)
 
     # ---- reading
 
@@ -132,7 +132,10 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
 
     async def close(self, timeout: float | None = None) -> None:
         """Read nothing more. Idempotent. It waits for nothing, so that `timeout`, as others have it, is always enough."""
-        self._core.close()
+        self._connection.net.check_loop()
+        self._open = False
+        if not self._net.forked:
+            self._core.close()
         if self._own_connection:
             await self._connection.close()
 

@@ -54,7 +54,12 @@ class BatchDelivery(BatchDeliveryFace):
 
 @instead_of(PRODUCER)
 class Producer(ProducerFace, AsyncClosing, Generic[SentK, SentV]):
-    """Sends records from any task of one loop."""
+    """Sends records from any task of one loop, and is closed in that loop, or WrongLoopError is raised.
+
+    `asyncio.run()` cancels all tasks when it ends: the producer sends what is queued then, for up to exit_flush_timeout_ms. A
+    loop that was closed without that sends nothing any more; what is lost is logged as a WARNING, when the producer is dropped
+    or the interpreter ends.
+    """
 
     _delivery = Delivery
 
@@ -64,7 +69,7 @@ class Producer(ProducerFace, AsyncClosing, Generic[SentK, SentV]):
         options_only("Producer", misplaced)
         resolved = shared(ProducerOptions, options, connection, Connection)
         self._connection, self._own_connection = connect_for(connection, resolved)
-        self._setup(self._connection.client, resolved)
+        self._setup(self._connection, resolved)
         self._until_yield = YIELD_EVERY
 
     async def send(
@@ -121,8 +126,11 @@ class Producer(ProducerFace, AsyncClosing, Generic[SentK, SentV]):
 
     async def close(self, timeout: float | None = None) -> None:
         """Send what is queued for up to `timeout` seconds, fail the rest with ClosedError. Idempotent."""
+        deadline = self._connection.deadline(timeout)
+        self._connection.net.check_loop()
+        self._open = False
         try:
-            await self._core.close(self._connection.deadline(timeout))
+            await self._core.close(deadline)
         finally:
             if self._own_connection:
                 await self._connection.close()

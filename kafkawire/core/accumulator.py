@@ -13,7 +13,7 @@ from kafkawire.core.columns import Columns, one_record
 from kafkawire.core.losses import Losses
 from kafkawire.core.partitioners import key_partitioner
 from kafkawire.core.queues import CLOSED, PartitionQueue, TopicQueue
-from kafkawire.errors import ConcurrentUseError, ErrorCode, KafkaError, OwnLimitError
+from kafkawire.errors import ConcurrentUseError, ErrorCode, ForkedError, KafkaError, OwnLimitError
 from kafkawire.message import Header, RecordMetadata
 from kafkawire.net.base import NEVER, Net, Signal
 
@@ -288,10 +288,14 @@ class Accumulator:
         for signal in waiting:
             signal.set()
 
-    def abandon(self, error: KafkaError) -> None:
-        """In a child process after fork(): accept nothing. The lock may be held by a thread that only the parent has."""
+    @property
+    def forked(self) -> bool:
+        """Whether this is a child's copy of what the parent process has."""
+        return isinstance(self._closed, ForkedError)
+
+    def abandon(self, error: ForkedError) -> None:
+        """In a child process after fork(): accept nothing."""
         self._routes.clear()
-        self._lock = self.net.lock()
         self._losses = Losses()
         self._closed = error
 

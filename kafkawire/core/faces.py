@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import sys
+import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from operator import index
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -29,7 +33,7 @@ from kafkawire.core.producer import ProducerCore
 from kafkawire.errors import ConcurrentUseError, ConfigurationError, ForkedError
 from kafkawire.events import Event
 from kafkawire.message import TopicPartition
-from kafkawire.net.base import Net
+from kafkawire.net.base import OwnedNet
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -135,15 +139,52 @@ class AsyncClosing:
         await self.close()
 
 
-class ConnectionFace:
+class Face:
+    """What holds sockets and threads until it is closed. One that is dropped unclosed lets go of them and says so.
+
+    Nothing that a thread, a task or a registry holds may lead to a face, or it could not be dropped.
+    """
+
+    _open = False
+    """Whether it was made and not closed. Set by its constructor and `close`."""
+    _servers: object
+
+    def __del__(self) -> None:
+        if not self._open or sys.is_finalizing():
+            return
+        self._open = False
+        if self._drop():
+            name = f"{type(self).__module__.rpartition('.')[0]}.{type(self).__name__}"
+            text = f"unclosed {name} of {self._servers}: close it, or use it in a `with` statement"
+            warnings.warn(text, ResourceWarning, stacklevel=2, source=self)
+
+    def _drop(self) -> bool:
+        """Close without waiting, from a finalizer; returns whether that was somebody's task."""
+        raise NotImplementedError
+
+
+class ConnectionFace(Face):
     """The options, the driver and the client of a cluster."""
 
-    def __init__(self, net: Net, servers: str | Sequence[str] | None, options: ConnectionOptions) -> None:
+    net: OwnedNet
+    part = False
+    """Whether it was made by, and is closed with, a producer or consumer."""
+
+    def __init__(self, net: OwnedNet, servers: str | Sequence[str] | None, options: ConnectionOptions) -> None:
+        self.net = net
         if servers is not None and "bootstrap_servers" in options:
             raise ConfigurationError("the servers are given twice: once without a name and once as bootstrap_servers")
         self.options = resolve(ConnectionOptions, options if servers is None else {**options, "bootstrap_servers": servers})
         self.client = Client(net, self.options)
         forget_secrets(self.options)
+        self._servers = self.options["bootstrap_servers"]
+        self._open = True
+
+    def _drop(self) -> bool:
+        if self.net.forked:
+            return False
+        self.net.finalize(partial(_shut_unused, self.net))
+        return not self.part
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> Self:
@@ -183,19 +224,26 @@ class BatchDeliveryFace:
         return all(batch.done for batch, _, _ in self._runs)
 
 
-class ProducerFace:
+class ProducerFace(Face):
     """The options and the core of a producer."""
 
     _delivery: ClassVar[type[DeliveryFace]]
 
-    def _setup(self, client: Client, options: ProducerOptions) -> None:
+    def _setup(self, connection: ConnectionFace, options: ProducerOptions) -> None:
         forget_secrets(options)
         self.options = options
-        self._client = client
-        self._core = ProducerCore(client, options, self._delivery)
+        self._net, self._client, self._servers = connection.net, connection.client, options["bootstrap_servers"]
+        self._core = ProducerCore(self._client, options, self._delivery)
         self._append = self._core.accumulator.append
         self._short_append = self._core.accumulator.short_append if self._core.plain else no_short_append
-        _producers.add(self._core)
+        _producers[self._core] = connection.net
+        self._open = True
+
+    def _drop(self) -> bool:
+        if self._net.forked:
+            return False
+        self._net.finalize(partial(self._core.finish, "the producer was dropped unclosed"))
+        return True
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> Self:
@@ -211,17 +259,24 @@ class ProducerFace:
         return self._core.counts()
 
 
-class ConsumerFace:
+class ConsumerFace(Face):
     """The options and the core of a consumer, who is using it, and what it reads."""
 
-    def _setup(self, client: Client, options: ConsumerOptions, topics: Sequence[str]) -> None:
+    def _setup(self, connection: ConnectionFace, options: ConsumerOptions, topics: Sequence[str]) -> None:
         forget_secrets(options)
         self.options = options
-        self._client = client
-        self._core = ConsumerCore(client, options, topics)
+        self._net, self._client, self._servers = connection.net, connection.client, options["bootstrap_servers"]
+        self._core = ConsumerCore(self._client, options, topics)
         self._user: object = None
         self._next_ends: dict[TopicPartition, int] | None = None
         """Where `next()` ends, from its first call until it has ended; written by who uses the consumer."""
+        self._open = True
+
+    def _drop(self) -> bool:
+        if self._net.forked:
+            return False
+        self._net.finalize(self._core.close)
+        return True
 
     @classmethod
     def from_properties(cls, *topics: str | Iterable[str], properties: Mapping[str, Any]) -> Self:
@@ -310,7 +365,8 @@ class ConsumerFace:
             self._user = None
 
 
-_producers: weakref.WeakSet[ProducerCore] = weakref.WeakSet()
+_producers: weakref.WeakKeyDictionary[ProducerCore, OwnedNet] = weakref.WeakKeyDictionary()
+"""With those that were dropped and are still sending."""
 
 
 def _abandon_producers() -> None:
@@ -320,6 +376,36 @@ def _abandon_producers() -> None:
         core.accumulator.abandon(error)
 
 
+def _shut_unused(net: OwnedNet) -> None:
+    """Close the driver of a connection that was dropped, once none of its producers, dropped with it, is sending any more."""
+    for core, its_net in list(_producers.items()):
+        if its_net is net:
+            core.at_end = partial(_shut_unused, net)
+            if core.busy:
+                return
+    net.shut()
+
+
+def _flush_at_exit() -> None:
+    """The interpreter ends, and its threads but for daemons have: producers that were not closed send what they hold.
+
+    Python runs this after `sys.exit`, the end of the script, Ctrl-C and any other exception, not after SIGTERM or `os._exit`.
+    """
+    running = {core: net for core, net in list(_producers.items()) if core.running}
+    deadlines = {core: net.now() + core.exit_patience for core, net in running.items()}
+    try:
+        for core in running:
+            core.finish("the interpreter ended")
+        for core, net in running.items():
+            net.drive(core.close(deadlines[core]), core.exit_patience + 1)
+    finally:  # also of Ctrl-C
+        for core, net in running.items():
+            if core.running:
+                core.abandon()
+                net.cut_off()
+
+
+atexit.register(_flush_at_exit)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_abandon_producers)
 

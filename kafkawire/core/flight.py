@@ -69,7 +69,7 @@ class Flight:
                 return
             try:
                 self._running = True
-                self._net.spawn(self._run(), name=self._name)
+                self._net.spawn(self._run(), name=self._name, brief=True)
             except BaseException:
                 self._running = False
                 raise

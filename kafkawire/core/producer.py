@@ -58,6 +58,8 @@ class ProducerCore:
         self._client = client
         self._net = client.net
         self._options = options
+        self.exit_patience = options["exit_flush_timeout_ms"] / 1000
+        """Seconds that what ends the process waits for records that are queued."""
         self.accumulator = Accumulator(client.net, options, delivery)
         self._idempotence = Idempotence(client, self.accumulator, options)
         self._sender = Sender(client, self.accumulator, options, self._idempotence)
@@ -68,6 +70,9 @@ class ProducerCore:
         self._callbacks_end = Ending(client.net)
         self.closing = False
         """Whether nothing is accepted any more."""
+        self._reason = "the producer was closed"
+        self.at_end: Callable[[], None] | None = None
+        """What to call when nothing of this runs any more. Set by who drops the connection."""
         self.plain = options["key_serializer"] is None and options["value_serializer"] is None
         """Whether keys and values are bytes already."""
 
@@ -264,19 +269,57 @@ class ProducerCore:
         if losses is not None:
             raise DeliveryError(f"{losses}. Ask the handles, or give on_delivery, to handle failures where they happen", {})
 
-    async def close(self, deadline: float) -> None:
-        """Send what is queued until the deadline, fail the rest with ClosedError, end the sender."""
+    @property
+    def running(self) -> bool:
+        """Whether there is a sender that has not ended, in this process."""
+        return self._task is not None and not self._sender_end.reached and not self.accumulator.forked
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is a sender, or somebody who calls back, that has not ended, in this process."""
+        calling = self._callbacks is not None and not self._callbacks_end.reached and not self.accumulator.forked
+        return self.running or calling
+
+    def finish(self, reason: str) -> None:
+        """Accept nothing more, and send what is queued without waiting for more. Does not wait; any thread.
+
+        What is not sent in the end fails for this reason.
+        """
+        self._reason = reason
         self.closing = True
         self.accumulator.close(ClosedError(CLOSED_TEXT))
         self._sender.closing = True
         self.accumulator.signal.set()
-        if self._task is not None and not await self._sender_end.wait(deadline):
-            self._sender.abandon = True
-            self.accumulator.signal.set()
-            await self._sender_end.wait(self._net.now() + 5.0)
         self.accumulator.callback_signal.set()
+
+    def abandon(self) -> None:
+        """Have the sender end at once. Does not wait."""
+        self._sender.abandon = True
+        self.accumulator.signal.set()
+
+    async def close(self, deadline: float) -> None:
+        """Send what is queued until the deadline, fail the rest with ClosedError, end the sender.
+
+        In a child process after fork(), leave what is queued to the parent.
+        """
+        if self.accumulator.forked:
+            self._leave_to_parent()
+            return
+        if not self.closing:
+            self.finish(self._reason)
+        if self._task is not None and not await self._sender_end.wait(deadline):
+            self.abandon()
+            await self._sender_end.wait(self._net.now() + 5.0)
         if self._callbacks is not None and _calling_back.get() is not self:
             await self._callbacks_end.wait(max(deadline, self._net.now() + 1.0))
+
+    def _leave_to_parent(self) -> None:
+        queued = self.counts().queued
+        if queued and not self.closing:
+            log.warning(
+                "closed in a child process after fork(): the %d records that were queued are left to the parent process", queued
+            )
+        self.closing = True
 
     def _start(self) -> None:
         with self._lock:
@@ -292,36 +335,51 @@ class ProducerCore:
     async def _run(self) -> None:
         if not self._sender_end.begin():
             return
-        error: KafkaError = ClosedError("the producer was closed before this record was acknowledged")
+        error: KafkaError | None = None
         try:
-            await self._send_all()
+            await self._send_all(NEVER)
         except KafkaError as failure:
             log.warning("the producer cannot go on: %s", failure)
             error = failure
-        except BaseException as failure:
+        except Exception as failure:
             log.exception("the producer cannot go on")
             error = KafkaError(f"the sender ended: {failure!r}")
             raise
+        except BaseException as leaving:
+            # The event loop ends: asyncio.run() cancels its tasks, and waits for them. One that is dropped can wait no more.
+            self.finish("the event loop ended")
+            if not isinstance(leaving, GeneratorExit):
+                await self._send_all(self._net.now() + self.exit_patience)
+            raise
         finally:
-            self.accumulator.close(error)
-            for batch in self._sender.stop():
-                self.accumulator.complete(batch, error)
-            self.accumulator.fail_all(error)
-            line = self.accumulator.last_losses()
-            if line is not None:
-                log.warning("the producer is closed: %s", line)
-            self._sender_end.reach()
+            self._end(error or ClosedError(f"{self._reason} before this record was acknowledged"))
 
-    async def _send_all(self) -> None:
+    def _end(self, error: KafkaError) -> None:
+        """The sender has ended: fail what is left, and say so."""
+        self.accumulator.close(error)
+        for batch in self._sender.stop():
+            self.accumulator.complete(batch, error)
+        self.accumulator.fail_all(error)
+        line = self.accumulator.last_losses()
+        if line is not None:
+            log.warning("%s: %s", self._reason, line)
+        self._sender_end.reach()
+        if self._callbacks_end.reached:
+            self._call_finished()
+        self.accumulator.callback_signal.set()
+        if self.at_end is not None and not self.busy:
+            self.at_end()
+
+    async def _send_all(self, until: float) -> None:
         signal = self.accumulator.signal
         finished = False
         while not finished:
             signal.clear()
             due, finished = self._sender.step()
-            if self._sender.abandon:
+            if self._sender.abandon or self._net.now() >= until:
                 break
             if not finished:
-                await self._net.wait(signal, due)
+                await self._net.wait(signal, min(due, until))
 
     async def _run_callbacks(self) -> None:
         """Callbacks run here, in order, away from the sender; one that raises is logged and stops no other (trap 142)."""
@@ -330,8 +388,14 @@ class ProducerCore:
         _calling_back.set(self)
         try:
             await self._call_all_back()
+        except BaseException as leaving:
+            if not isinstance(leaving, GeneratorExit):
+                await self._call_all_back()  # see `_run`
+            raise
         finally:
             self._callbacks_end.reach()
+            if self.at_end is not None and not self.busy:
+                self.at_end()
 
     async def _call_all_back(self) -> None:
         accumulator = self.accumulator
@@ -339,10 +403,13 @@ class ProducerCore:
         while not over:
             accumulator.callback_signal.clear()
             over = self.closing and (self._task is None or self._sender_end.reached)
-            while accumulator.finished_callbacks:
-                _call_back(accumulator.finished_callbacks.popleft())
+            self._call_finished()
             if not over:
                 await self._net.wait(accumulator.callback_signal, NEVER)
+
+    def _call_finished(self) -> None:
+        while self.accumulator.finished_callbacks:
+            _call_back(self.accumulator.finished_callbacks.popleft())
 
 
 def _call_back(batch: Batch) -> None:

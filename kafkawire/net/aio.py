@@ -8,6 +8,7 @@ before replies come.
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextlib
 import os
 import threading
@@ -16,7 +17,7 @@ import weakref
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
-from kafkawire.errors import ClosedError, ConnectionLost, ForkedError, KafkaError
+from kafkawire.errors import ClosedError, ConnectionLost, ForkedError, KafkaError, WrongLoopError
 from kafkawire.net.base import NEVER
 from kafkawire.net.dial import (
     Address,
@@ -236,18 +237,22 @@ class Net:
         self.links: set[Link] = set()
         """Those whose socket is open; they enter and leave by themselves."""
         self._waiting: set[asyncio.Future[None]] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], Coroutine[Any, Any, Any]] = {}
         _nets.add(self)
 
     def signal(self) -> Signal:
         """A new signal, for one flow to wait on."""
         return Signal(self)
 
-    def spawn(self, coro: Coroutine[Any, Any, Any], done: Any = None, name: str = "kafkawire") -> Task:
+    def spawn(self, coro: Coroutine[Any, Any, Any], done: Any = None, name: str = "kafkawire", *, brief: bool = False) -> Task:
         """Run a flow in a task of its own."""
-        if self._error is not None:
+        try:
+            if self._error is not None:
+                raise self._error
+            self.check_loop()
+        except KafkaError:
             coro.close()
-            raise self._error
+            raise
         task = Task()
 
         async def body() -> None:
@@ -263,8 +268,8 @@ class Net:
                     done.set()
 
         running = self.loop.create_task(body(), name=name)
-        self._tasks.add(running)
-        running.add_done_callback(self._tasks.discard)
+        self._tasks[running] = coro
+        running.add_done_callback(lambda ended: self._tasks.pop(ended, None))
         return task
 
     async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, deadline: float) -> Link:
@@ -324,6 +329,7 @@ class Net:
             return True
         if self._error is not None:
             raise self._error
+        self.check_loop()
         future = signal.future = self.loop.create_future()
         timer = self.loop.call_at(deadline, _resolve, future) if deadline < NEVER else None
         self._waiting.add(future)
@@ -339,22 +345,76 @@ class Net:
             raise self._error
         return bool(signal.flag)
 
+    @property
+    def forked(self) -> bool:
+        """Whether this is a child's copy of what the parent process has."""
+        return isinstance(self._error, ForkedError)
+
+    def check_loop(self) -> None:
+        """Raise WrongLoopError in another event loop than this net's: what would be awaited there would never come."""
+        if self.forked or asyncio.get_running_loop() is self.loop:
+            return
+        if not self.loop.is_closed():
+            raise WrongLoopError("this client was made in another event loop, which still runs: use it and close it there")
+        self.cut_off()
+        raise WrongLoopError("this client was made in another event loop, which is closed: make a new client")
+
     async def close(self) -> None:
         """Close every link, make every wait raise ClosedError, and wait until sockets and flows are gone. Idempotent."""
+        self.shut()
+        ends = {link.gone for link in self.links} | set(self._tasks) - {asyncio.current_task()}
+        if ends:
+            await asyncio.wait(ends, timeout=_JOIN_TIMEOUT)
+
+    def shut(self) -> None:
+        """`close` without waiting for anybody."""
         if self._error is None:
             self._error = ClosedError("the network driver is closed: make a new client")
         for future in self._waiting:
             _resolve(future)
         for link in list(self.links):
             link.close()
-        ends = {link.gone for link in self.links} | self._tasks - {asyncio.current_task()}
-        if ends:
-            await asyncio.wait(ends, timeout=_JOIN_TIMEOUT)
+
+    def finalize(self, call: Callable[[], None]) -> None:
+        """Make a call that closes things for a finalizer, which the garbage collector runs in any thread at any time."""
+        if self.loop.is_closed():
+            self.cut_off()
+            return
+        with contextlib.suppress(RuntimeError):  # closed at this moment
+            self.loop.call_soon_threadsafe(call)
+
+    def drive(self, coro: Coroutine[Any, Any, Any], patience: float) -> None:
+        """Run a flow at the end of the interpreter, if the loop still can."""
+        if self.loop.is_closed():
+            coro.close()
+            self.cut_off()
+        elif self.loop.is_running():  # in a thread, which ends with the interpreter
+            with contextlib.suppress(concurrent.futures.TimeoutError):
+                asyncio.run_coroutine_threadsafe(coro, self.loop).result(patience)
+        else:
+            self.loop.run_until_complete(coro)
+            self.cut_off()
+
+    def cut_off(self) -> None:
+        """The loop runs no more: end the flows that it has left behind, and let go of the sockets."""
+        if self._error is None:
+            self._error = ClosedError("the event loop of this client runs no more: make a new client")
+        for link in list(self.links):
+            link.abandon(self._error)
+        self.links.clear()
+        for task, flow in list(self._tasks.items()):
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # noqa: SLF001 - as asyncio.gather does
+            with contextlib.suppress(RuntimeError):  # a flow that would wait on its way out
+                cast("Coroutine[Any, Any, Any]", task.get_coro()).close()
+                flow.close()  # which the task may not have begun
+        self._tasks.clear()
 
     # ---- for signals and links
 
     def on_loop(self, call: Callable[..., None], *arguments: Any) -> None:
         """Make the call on the loop's thread: now, if this is it. After the loop's end nobody is left to be told."""
+        if self.loop.is_closed():
+            return
         if threading.get_ident() == self._thread:
             call(*arguments)
             return

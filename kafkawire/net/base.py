@@ -19,7 +19,7 @@ What is not in the contract: which thread completes a pending, fairness between 
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from kafkawire.errors import ConnectError, RequestTimedOut
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkawire.config import TlsOptions
     from kafkawire.protocol.frames import RequestFrame
 
-__all__ = ["NEVER", "HandshakeCut", "Link", "Lock", "Net", "Pending", "Signal", "Task", "call", "join", "sleep"]
+__all__ = ["NEVER", "HandshakeCut", "Link", "Lock", "Net", "OwnedNet", "Pending", "Signal", "Task", "call", "join", "sleep"]
 
 NEVER = float("inf")
 """A deadline that does not come."""
@@ -126,8 +126,13 @@ class Net(Protocol):
     def lock(self) -> Lock:
         """For state that user threads and flows share; never held across an await."""
 
-    def spawn(self, coro: Coroutine[Any, Any, Any], done: Signal | None = None, name: str = "kafkawire") -> Task:
-        """Run a flow beside the caller; `done` is set when it has ended."""
+    def spawn(
+        self, coro: Coroutine[Any, Any, Any], done: Signal | None = None, name: str = "kafkawire", *, brief: bool = False
+    ) -> Task:
+        """Run a flow beside the caller; `done` is set when it has ended.
+
+        One that is `brief` has deadlines of its own: a driver that cannot run it beside the caller runs it first.
+        """
 
     def tls(self, options: TlsOptions) -> Any:
         """What `connect` needs to shake hands; the files that the options name are read now.
@@ -144,6 +149,26 @@ class Net(Protocol):
 
     async def wait(self, signal: Signal, deadline: float = NEVER) -> bool:
         """Suspend until the signal is set or the deadline has come; returns `signal.flag`. The only suspension point."""
+
+
+class OwnedNet(Net, Protocol):
+    """A driver as its owner sees it, who closes it, or drops it, or is still using it when the interpreter ends."""
+
+    @property
+    def forked(self) -> bool:
+        """Whether this is a child's copy of what the parent process has."""
+
+    def shut(self) -> None:
+        """Close every link and make every wait raise ClosedError. Waits for nothing."""
+
+    def finalize(self, call: Callable[[], None]) -> None:
+        """Make a call that closes things for a finalizer, which the garbage collector runs in any thread at any time."""
+
+    def drive(self, coro: Coroutine[Any, Any, Any], patience: float) -> None:
+        """Run a flow at the end of the interpreter, where that is still possible, for up to `patience` seconds."""
+
+    def cut_off(self) -> None:
+        """End the flows that `drive` has not helped to end. They get no more time, but clean up."""
 
 
 async def call(net: Net, link: Link, frame: RequestFrame, deadline: float) -> bytearray:

@@ -24,10 +24,10 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafkawire.errors import ClosedError, ForkedError
+from kafkawire.errors import ClosedError, ConcurrentUseError, ForkedError
 from kafkawire.net import threads
 from kafkawire.net.base import NEVER
 from kafkawire.net.dial import Address, AttemptFailed, connect_in_turn, open_socket, tls_context
@@ -114,16 +114,18 @@ class Net:
         """Links whose state has changed under the leader's feet."""
         self._current: Link | None = None
         """The link that the leader is reading from."""
-        self._flows: dict[int, threading.Lock] = {}
-        """Thread of each spawned flow -> a lock held until it has ended; the flow's own thread enters it and takes it out."""
+        self._flows: dict[threading.Lock, int] = {}
+        """A lock for each spawned flow, held until it has ended -> its thread, which enters it and takes it out."""
+        self._late: deque[Callable[[], None]] = deque()
+        """Calls of finalizers that came at a bad moment."""
         _nets.add(self)
 
     def signal(self) -> Signal:
         """A new signal, for one flow to wait on."""
         return Signal(self)
 
-    def spawn(self, coro: Coroutine[Any, Any, Any], done: Any = None, name: str = "kafkawire") -> Task:
-        """Run a flow in a daemon thread of its own."""
+    def spawn(self, coro: Coroutine[Any, Any, Any], done: Any = None, name: str = "kafkawire", *, brief: bool = False) -> Task:
+        """Run a flow in a daemon thread of its own; see `threads.start` for `brief`."""
         if self._error is not None:
             coro.close()
             raise self._error
@@ -132,18 +134,18 @@ class Net:
         running.acquire()
 
         def body() -> None:
-            self._flows[threading.get_ident()] = running
+            self._flows[running] = threading.get_ident()
             try:
                 task.value = run(coro)
             except BaseException as error:  # noqa: BLE001 - kept for whoever joins the task
                 task.error = error
             task.done = True
-            self._flows.pop(threading.get_ident(), None)  # a child process has none, if the flow forked
+            self._flows.pop(running, None)  # a child process has none, if the flow forked
             if done is not None:
                 done.set()
             running.release()
 
-        threads.start(body, name)
+        threads.start(body, name, brief=brief)
         return task
 
     async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, deadline: float) -> Link:
@@ -195,8 +197,21 @@ class Net:
                 finally:
                     interrupt = None  # or frame and traceback would keep each other alive
 
+    @property
+    def forked(self) -> bool:
+        """Whether this is a child's copy of what the parent process has."""
+        return isinstance(self._error, ForkedError)
+
     def close(self) -> None:
         """Close every link, make every wait raise ClosedError, and give spawned flows time to end. Idempotent."""
+        self.shut()
+        until = self.now() + _JOIN_TIMEOUT
+        for running, thread in list(self._flows.items()):
+            if thread != threading.get_ident():
+                running.acquire(True, max(0.0, until - self.now()))
+
+    def shut(self) -> None:
+        """`close` without waiting for anybody."""
         with self.mutex:
             if self._error is None:
                 self._error = ClosedError("the network driver is closed: make a new client")
@@ -209,10 +224,30 @@ class Net:
             link.close()
         if alone:
             self._dispose()
-        until = self.now() + _JOIN_TIMEOUT
-        for thread, running in list(self._flows.items()):
-            if thread != threading.get_ident():
-                running.acquire(True, max(0.0, until - self.now()))
+
+    def drive(self, coro: Coroutine[Any, Any, Any], patience: float) -> None:
+        """Run a flow at the end of the interpreter; it has a deadline of its own."""
+        run(coro)
+
+    cut_off = close
+
+    def finalize(self, call: Callable[[], None]) -> None:
+        """Make a call that closes things for a finalizer, which the garbage collector runs in any thread at any time.
+
+        If that is in the midst of this net, whose locks are to be taken in their order, the call is made at the end of a wait.
+        """
+        self._late.append(call)
+        if not self.mutex.held():
+            self._call_late()
+
+    def _call_late(self) -> None:
+        while self._late:
+            call = self._late.popleft()
+            try:
+                call()
+            except ConcurrentUseError:
+                self._late.append(call)
+                return
 
     # ---- for signals and links
 
@@ -243,9 +278,8 @@ class Net:
             link.dispose()
 
     def abandon(self) -> None:
-        """In a forked child: drop what belongs to the parent, without writing and without the locks it may have held."""
+        """In a forked child: drop what belongs to the parent, without writing."""
         error = ForkedError("this client was made before fork(), in the parent process: make a new one in the child")
-        self.mutex = Mutex()
         self._error = error
         self._leader = None
         self.polling = False
@@ -313,8 +347,10 @@ class Net:
             if self._leader is None:
                 self._promote()
             over = self._error is not None and self._leader is None
-        if over and not isinstance(self._error, ForkedError):
+        if over and not self.forked:
             self._dispose()
+        if self._late:
+            self._call_late()
 
     def _promote(self) -> None:
         """Wake one waiter that may lead; for a holder of the mutex."""

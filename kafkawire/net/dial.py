@@ -104,7 +104,7 @@ async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[Addr
             answers.append(error)
         signal.set()
 
-    threads.start(look_up, "kafkawire-resolve")
+    threads.start(look_up, "kafkawire-resolve", brief=True)
     while True:
         signal.clear()
         if answers:

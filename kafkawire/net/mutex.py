@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import _thread
+import os
+import weakref
 from typing import Any
 
 from kafkawire.errors import ConcurrentUseError
@@ -13,15 +15,28 @@ _RLock: Any = _thread.RLock
 """What `threading.RLock`, a function, makes. Type checkers take it for final."""
 
 
+_all: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
 class Mutex(_RLock):  # type: ignore[misc]
     """An RLock that a `with` statement always gives back.
 
     In Python 3.14 an interrupt can come after `__enter__` and before what makes sure of `__exit__` (CPython gh-148874), but
     not when `__enter__` is a Python function: its calls are followed by that check, its return is not. If the interrupt
     came before the lock was had, an RLock knows that.
+
+    After fork() nobody holds it in the child, where the thread that may have held it does not exist.
     """
 
     __slots__ = ()
+
+    def __init__(self) -> None:
+        _all.add(self)
+
+    def held(self) -> bool:
+        """Whether this thread has it."""
+        owned: bool = self._is_owned()
+        return owned
 
     def __enter__(self) -> bool:
         try:
@@ -42,6 +57,15 @@ class Exclusive(Mutex):
 
     def __enter__(self) -> bool:
         """Raises ConcurrentUseError if this thread holds it: what interrupts would wait for what it interrupts."""
-        if self._is_owned():
+        if self.held():
             raise ConcurrentUseError("a signal handler or finalizer that uses a connection came while its thread was using it")
         return super().__enter__()
+
+
+def _free_all() -> None:
+    for mutex in list(_all):
+        mutex._at_fork_reinit()  # noqa: SLF001 - as the standard library does with its own
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_free_all)

@@ -305,8 +305,7 @@ class Link:
         self._complete_all()
 
     def abandon(self, error: Exception) -> None:
-        """Drop the socket without a word: it belongs to the parent process. The lock may have been held there."""
-        self._lock = Exclusive()
+        """Drop the socket without a word: it belongs to the parent process."""
         self.error = error
         self.sock.close()
 

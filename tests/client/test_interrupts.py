@@ -86,9 +86,9 @@ def test_interrupts_while_sending(kafka, how):
 def test_interrupts_while_the_threads_of_a_producer_start(kafka, monkeypatch, started):
     """Whether they had started or not, the next send() sees to it that there is one of each."""
 
-    def interrupted_spawn(coro, done=None, name="kafkawire"):
+    def interrupted_spawn(coro, done=None, name="kafkawire", **options):
         if name not in missing:
-            return spawn(coro, done, name)
+            return spawn(coro, done, name, **options)
         missing.remove(name)
         if started:
             spawn(coro, done, name)

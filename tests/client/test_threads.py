@@ -258,3 +258,50 @@ def test_children_of_a_busy_parent(kafka):
         assert p.counts().accepted == len(kafka.messages("one"))
     assert said == [repr("ForkedError")] * 20
     assert b"of the child" not in {m.value for m in kafka.messages("one")}
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_child_closes_its_copies_without_a_word_to_the_brokers(kafka, caplog):
+    """Whatever lock another thread of the parent holds; what is queued is the parent's to send."""
+
+    def close():
+        with kafkawire.Producer(connection=connection) as own:
+            assert own.counts().accepted == 0
+        for made in (p, c, connection, p, c, connection):
+            made.close()
+        with p:
+            pass
+        return [record.getMessage() for record in caplog.records if "child" in record.getMessage()]
+
+    with (
+        kafkawire.Connection(kafka.bootstrap) as connection,
+        kafkawire.Producer(bootstrap_servers=kafka.bootstrap, linger_ms=60_000) as p,
+        kafkawire.Consumer("many", connection=connection, auto_offset_reset="earliest") as c,
+    ):
+        kafka.produce("many", b"v")
+        assert len(c.poll(timeout=SOON)) == 1
+        queued = [p.send("one", b"v") for _ in range(3)]
+        said = in_child(close)
+        assert "the 3 records that were queued are left to the parent process" in said
+        assert said.count("records that were queued") == 1
+        p.flush(timeout=SOON)
+        assert [d.result(timeout=SOON).offset for d in queued] == [0, 1, 2]
+        kafka.produce("many", b"w")
+        assert len(c.poll(timeout=SOON)) == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_children_of_a_busy_parent_can_close(kafka):
+    def send():
+        while not over.is_set():
+            p.send("one", b"v").done()
+
+    over = threading.Event()
+    with kafkawire.Producer(bootstrap_servers=kafka.bootstrap, batch_size=200, linger_ms=0) as p:
+        p.send("one", b"v").result(timeout=SOON)
+        thread = threading.Thread(target=send)
+        thread.start()
+        said = [in_child(p.close) for _ in range(20)]
+        over.set()
+        thread.join()
+    assert said == ["None"] * 20

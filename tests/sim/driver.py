@@ -91,7 +91,7 @@ class SimNet:
     def lock(self) -> Lock:
         return Lock(self)
 
-    def spawn(self, coro: Coroutine[Any, Any, Any], done: Any = None, name: str = "kafkawire") -> Task:
+    def spawn(self, coro: Coroutine[Any, Any, Any], done: Any = None, name: str = "kafkawire", *, brief: bool = False) -> Task:
         task = Task(coro, len(self._tasks), name, done)
         self._tasks.append(task)
         self._ready.append(task)
