@@ -181,7 +181,7 @@ class ConnectionFace(Face):
         self._open = True
 
     def _drop(self) -> bool:
-        if self.net.forked:
+        if self.net.closed:
             return False
         self.net.finalize(partial(_shut_unused, self.net))
         return not self.part
@@ -240,7 +240,7 @@ class ProducerFace(Face):
         self._open = True
 
     def _drop(self) -> bool:
-        if self._net.forked:
+        if self._net.closed:
             return False
         self._net.finalize(partial(self._core.finish, "the producer was dropped unclosed"))
         return True
@@ -273,7 +273,7 @@ class ConsumerFace(Face):
         self._open = True
 
     def _drop(self) -> bool:
-        if self._net.forked:
+        if self._net.closed:
             return False
         self._net.finalize(self._core.close)
         return True

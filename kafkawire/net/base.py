@@ -155,6 +155,10 @@ class OwnedNet(Net, Protocol):
     """A driver as its owner sees it, who closes it, or drops it, or is still using it when the interpreter ends."""
 
     @property
+    def closed(self) -> bool:
+        """Whether it was closed, or is a child's copy of what the parent process has."""
+
+    @property
     def forked(self) -> bool:
         """Whether this is a child's copy of what the parent process has."""
 

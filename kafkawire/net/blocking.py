@@ -198,6 +198,11 @@ class Net:
                     interrupt = None  # or frame and traceback would keep each other alive
 
     @property
+    def closed(self) -> bool:
+        """Whether it was closed, or is a child's copy of what the parent process has."""
+        return self._error is not None
+
+    @property
     def forked(self) -> bool:
         """Whether this is a child's copy of what the parent process has."""
         return isinstance(self._error, ForkedError)
