@@ -13,8 +13,9 @@ import contextlib
 import os
 import threading
 import time
+import types
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, cast
 
 from kafkawire.errors import ClosedError, ConnectionLost, ForkedError, KafkaError, WrongLoopError
@@ -257,6 +258,13 @@ class Net:
 
         async def body() -> None:
             try:
+                await _pause()
+            except asyncio.CancelledError:
+                cast("asyncio.Task[None]", asyncio.current_task()).cancel()  # the flow's next wait is
+            except GeneratorExit:
+                _begin_and_end(coro)
+                raise
+            try:
                 task.value = await coro
             except BaseException as error:
                 task.error = error
@@ -267,7 +275,9 @@ class Net:
                 if done is not None:
                     done.set()
 
-        running = self.loop.create_task(body(), name=name)
+        begun = body()
+        begun.send(None)  # a task that is cancelled before its first step would not run the flow's `finally`
+        running = self.loop.create_task(begun, name=name)
         self._tasks[running] = coro
         running.add_done_callback(lambda ended: self._tasks.pop(ended, None))
         return task
@@ -432,6 +442,18 @@ class Net:
         for link in self.links:
             link.abandon(self._error)
         self.links.clear()
+
+
+@types.coroutine
+def _pause() -> Generator[None, None, None]:
+    yield
+
+
+def _begin_and_end(coro: Coroutine[Any, Any, Any]) -> None:
+    """Have a flow that will not be run clean up what others rely on it for."""
+    with contextlib.suppress(StopIteration, KafkaError):
+        coro.send(None)
+    coro.close()
 
 
 def _resolve(future: asyncio.Future[None]) -> None:

@@ -81,6 +81,19 @@ def test_a_loop_that_is_closed_already_writes_nothing_and_says_so(kafka):
     assert "750 of topic 'many'" in said
 
 
+@pytest.mark.parametrize("how", ASYNCIO_ENDS)
+def test_a_record_sent_at_the_very_end_of_the_loop_is_written(kafka, how):
+    """Nothing has run yet of what will send it."""
+    code, end = ASYNCIO_ENDS[how]
+    run_script(kafka, ASYNCIO.replace("1000", "1") + end, expected=code)
+    assert len(kafka.messages("one")) == 1
+
+
+def test_a_record_sent_at_the_very_end_of_a_loop_that_is_closed_is_not_lost_in_silence(kafka):
+    end = "loop = asyncio.new_event_loop()\nloop.run_until_complete(main())\nloop.close()"
+    assert "1 records were not written" in run_script(kafka, ASYNCIO.replace("1000", "1") + end)
+
+
 @pytest.mark.parametrize("face", ["blocking", "asyncio"])
 @pytest.mark.parametrize("patience", [0, 300])
 def test_what_could_not_be_written_in_time_is_said_in_one_warning(kafka, face, patience):
