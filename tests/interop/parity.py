@@ -125,6 +125,7 @@ class Broker(RawClient):
         while not pending.done:
             data = self._socket.recv(1 << 16)
             if not data:
+                self._socket.close()
                 self._socket = socket.create_connection((self._host, self._port), TIMEOUT)
                 return None
             self.take(data)
