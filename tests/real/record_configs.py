@@ -27,6 +27,8 @@ from tests.real.jvm import run_java
 from tests.real.record_profiles import data_file
 from tests.real.releases import RELEASES, jars
 
+__all__ = ["record", "recorded"]
+
 TARGET = Path(__file__).parents[2] / "mockbroker" / "configs.json"
 
 TOPIC, BROKER = 2, 4
@@ -169,7 +171,7 @@ def _number(version: str) -> tuple[int, ...]:
 # Null is for one that is not there any more.
 
 
-def _read_all() -> dict[str, dict[str, dict[str, Facts]]]:
+def recorded() -> dict[str, dict[str, dict[str, Facts]]]:
     """What the file has of every version, in full."""
     if not TARGET.exists():
         return {}
@@ -217,7 +219,7 @@ def main() -> None:
     parser.add_argument("releases", nargs="*", choices=[[], *printing], metavar="RELEASE", help="such as 4.3.1; all if none")
     for release in parser.parse_args().releases or printing:
         facts = record(release)
-        found = _read_all() | {data_file(release).stem: facts}
+        found = recorded() | {data_file(release).stem: facts}
         _write_all({data_file(one).stem: one for one in printing}, found)
         print(f"{release}: {len(facts['topic'])} of topics, {len(facts['broker'])} of brokers", flush=True)
 
