@@ -19,6 +19,9 @@ from mockbroker.topics import Topic, check_topic_name
 __all__ = ["handle"]
 
 
+_TYPES = {*ResourceType, 8, 16, 32}
+"""The mock's, and loggers, client metrics and groups."""
+
 _OF_ALL_SINCE = (1, 1)
 _KNOWS_TOPICS_SINCE = (2, 0)
 """Before, a topic that did not exist was described as it would be."""
@@ -32,8 +35,17 @@ _Config = _Result.ResourceResult
 
 
 def handle(call: Call, request: DescribeConfigsRequest, now: float) -> Answer:
+    if not _TYPES.issuperset(asked.resource_type for asked in request.resources):  # at which Kafka refuses all of it
+        return DescribeConfigsResponse(results=[_refused(asked) for asked in request.resources])
     return DescribeConfigsResponse(
         results=[_describe(call, asked, synonyms=request.include_synonyms) for asked in request.resources]
+    )
+
+
+def _refused(asked: _Asked) -> _Result:
+    error = ErrorCode.INVALID_REQUEST
+    return _Result(
+        error_code=error, error_message=error.text, resource_type=asked.resource_type, resource_name=asked.resource_name
     )
 
 
