@@ -72,6 +72,13 @@ MUTATIONS = (
         ("late-answers",),
     ),
     Mutation(
+        "a consumer fetches although its buffer is full",
+        "kafkawire/core/fetcher.py",
+        "        if self.buffer.size() >= self._settings.max_bytes:\n",
+        "        if False:\n",
+        ("tests/sim/test_budget.py",),
+    ),
+    Mutation(
         "what is sent again comes after what was accepted later",
         "kafkawire/core/queues.py",
         "        self.ready.insert(at, batch)\n",
@@ -151,6 +158,13 @@ MUTATIONS = (
         """self._patience = options["delivery_timeout_ms"] / 1000""",
         """self._patience = options["delivery_timeout_ms"] / 1250""",
         ("records-expire",),
+    ),
+    Mutation(
+        "a broker is taken for one before 0.10 although others of its cluster are newer",
+        "kafkawire/core/broker.py",
+        "        if lost is not None and (self._answered or self._tls is not None):\n",
+        "        if lost is not None and self._tls is not None:\n",
+        ("tests/sim/test_first_contact.py",),
     ),
     Mutation(
         "a topic that was created again is taken for the old one",

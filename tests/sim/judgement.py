@@ -38,7 +38,7 @@ LONGEST_PAUSE = 10.0
 
 def check_balance(writer: Writer) -> None:
     """Counts agree with each other and with what was accepted, and what is queued keeps to the budget."""
-    if writer.done:
+    if not writer.auditable:
         return
     counts = writer.core.counts()
     queued = [sent for sent in writer.sent if not sent.handle.done()]

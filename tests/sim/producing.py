@@ -24,6 +24,8 @@ REQUEST_TIMEOUT_MS = 5_000
 SMALL_BUFFER = 3_000
 
 REFUSED: tuple[dict[str, Any], ...] = (
+    {"topic": b"bytes"},
+    {"topic": ""},
     {"value": "text"},
     {"key": 5},
     {"partition": 99},
@@ -71,6 +73,8 @@ class Writer:
         self.number = number
         self.sent: list[Sent] = []
         self.done = False
+        self.auditable = True
+        """Whether `sent` has all that was accepted, and nothing else was."""
         chance = sim.chance
         given = {
             "bootstrap_servers": sim.bootstrap,
@@ -91,13 +95,14 @@ class Writer:
         for number in range(scenario.records):
             if sim.chance.random() < 0.3:
                 await sleep(sim.net, sim.chance.expovariate(0.3 / pace))
-            await self.send_some(number)
+            await (self.send_rows(number) if sim.chance.random() < 0.05 else self.send_some(number))
             if sim.chance.random() < 0.05:
                 await self.be_refused()
         await sleep(sim.net, max(0.0, scenario.storm - sim.net.now()))
         await sim.timed(self.core.flush(sim.limit), sim.limit)
         assert self.core.counts().queued == 0
         self.done = True
+        self.auditable = False
         self.check_room()
         await sim.timed(self.core.close(sim.net.now() + 10), sim.net.now() + 10)
         self.client.close()
@@ -109,16 +114,30 @@ class Writer:
         kind = chance.randrange(10)
         partition = number % self.sim.scenario.partitions if kind < 7 else None
         key = b"key %d" % chance.randrange(5) if kind in {6, 7} else None
-        headers: tuple[Header, ...] = (("name", value),) if kind == 5 else ()
+        headers: tuple[Header, ...] = (("name", value),) if kind == 5 and self.sim.cluster.profile.magic == 2 else ()
         told: list[float] = []
         asked = kind % 2 == 1
         on_delivery = (lambda *_: told.append(self.sim.net.now())) if asked else None
         handle = await self.send(value=value, key=key, partition=partition, headers=headers or None, on_delivery=on_delivery)
         self.sent.append(Sent(value, key, headers, self.sim.net.now(), handle, asked, told))
 
+    async def send_rows(self, number: int) -> None:
+        """Some records in one call, without keys or all with one each."""
+        values = [b"%d/%d/row %d" % (self.number, number, row) for row in range(5)]
+        keys = [b"key %d" % row for row in range(5)] if self.sim.chance.random() < 0.5 else None
+        self.auditable = False
+        runs = await self.core.send_columns(self.sim.topic.name, self.core.columns(values, keys, None, None), None)
+        self.auditable = True
+        rows = {row: (batch, at + number) for batch, at, rows in runs for number, row in enumerate(rows)}
+        for row, (batch, index) in sorted(rows.items()):
+            handle = DeliveryFace()
+            handle.batch, handle.index = batch, index
+            key = None if keys is None else keys[row]
+            self.sent.append(Sent(values[row], key, (), self.sim.net.now(), handle, asked=False, told_at=[]))
+
     async def send(self, **record: Any) -> DeliveryFace:
         """As a face does it."""
-        topic, value, key = self.sim.topic.name, record.get("value", b""), record.get("key")
+        topic, value, key = record.get("topic", self.sim.topic.name), record.get("value", b""), record.get("key")
         partition, timestamp, headers = record.get("partition"), record.get("timestamp"), record.get("headers")
         on_delivery = record.get("on_delivery")
         handle: DeliveryFace | None = None

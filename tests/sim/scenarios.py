@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafkawire.core.broker import LONGEST_THROTTLE
 from kafkawire.errors import ErrorCode
 from mockbroker.actions import Delay, Disconnect, Drop, Fail, Throttle
+from mockbroker.profiles import LATEST
 from tests.sim import disturbances as d
 from tests.sim.answers import BadAnswer, Garble, Lie, Repeat
 from tests.sim.disturbances import Disturbance
@@ -37,6 +39,8 @@ class Scenario:
     answers: tuple[BadAnswer, ...] = ()
     storm: float = 8.0
     """Its seconds; producers send during most of them."""
+    recovery: float = 60.0
+    """Seconds after it within which everything is written and read."""
     producers: int = 2
     consumers: int = 1
     records: int = 50
@@ -51,6 +55,8 @@ class Scenario:
     """Whether records may expire."""
     hurry: float = 0.0
     """The probability, wherever another thread could come in, that the next piece arrives at that moment."""
+    versions: tuple[str, ...] = (LATEST,)
+    """Of Kafka; the brokers have one of them."""
     prompt: bool = False
     """Whether nothing is wrong, so that nothing may take long."""
 
@@ -82,7 +88,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         answers=(BadAnswer(Throttle(300), 0.1), BadAnswer(Lie(4_000), 0.01)),
         storm=15,
     ),
-    "throttled-for-ever": Scenario(links=SMOOTH, answers=(BadAnswer(Lie(2**31 - 1), 0.01),)),
+    "throttled-for-ever": Scenario(links=SMOOTH, answers=(BadAnswer(Lie(2**31 - 1), 0.01),), recovery=60.0 + LONGEST_THROTTLE),
     "refusals": Scenario(
         links=SMOOTH,
         answers=(
@@ -102,6 +108,18 @@ SCENARIOS: Mapping[str, Scenario] = {
     "without-idempotence": Scenario(
         disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0)),
         producer_options={"enable_idempotence": False, "max_in_flight_requests_per_connection": 1},
+        repeats=True,
+    ),
+    "old-brokers": Scenario(
+        links=SMOOTH,  # whose first answers are lost is taken for one of the very old
+        disturbances=(Disturbance(d.move_leader, 1.0), Disturbance(d.restart_broker, 4.0)),
+        versions=("0.11.0", "1.1", "2.1", "2.4", "2.8", "3.1", "3.9", "4.0"),
+    ),
+    "very-old-brokers": Scenario(
+        links=SMOOTH,
+        disturbances=(Disturbance(d.move_leader, 1.0),),
+        versions=("0.8.2", "0.9.0", "0.10.0", "0.10.2"),
+        producer_options={"max_in_flight_requests_per_connection": 1},
         repeats=True,
     ),
     "records-expire": Scenario(

@@ -23,9 +23,6 @@ __all__ = ["Simulation", "run", "scenario_of"]
 TOPIC = "t"
 BROKERS = 3
 
-RECOVERY = 60.0
-"""Seconds after the storm within which everything is written and read."""
-
 T = TypeVar("T")
 
 
@@ -34,9 +31,9 @@ class Simulation:
 
     def __init__(self, scenario: Scenario, seed: int) -> None:
         self.scenario = scenario
-        self.net = SimNet(seed, scenario.links, longest=scenario.storm + 10 * RECOVERY)
+        self.net = SimNet(seed, scenario.links, longest=scenario.storm + 10 * scenario.recovery)
         self.chance = self.net.rng
-        self.cluster = Cluster(BROKERS, wall_clock_offset=EPOCH)
+        self.cluster = Cluster(BROKERS, version=self.chance.choice(scenario.versions), wall_clock_offset=EPOCH)
         self.lives: list[Topic] = []
         """The topic, and those that had its name before."""
         self._create_topic()
@@ -64,7 +61,7 @@ class Simulation:
     @property
     def limit(self) -> float:
         """When everything has to be written and read."""
-        return self.scenario.storm + RECOVERY
+        return self.scenario.storm + self.scenario.recovery
 
     def run(self) -> None:
         """Run it, and judge."""
