@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.broker import BrokerLink
 from kafkawire.core.buffer import Buffer, Packed, Piece
-from kafkawire.core.client import Client, Purpose
+from kafkawire.core.client import Client
 from kafkawire.core.fetch_request import FetchSettings, build_request, located, partition_answers
 from kafkawire.core.metadata import Snapshot, Topic
 from kafkawire.core.partition import PartitionState, parse_start
+from kafkawire.core.slot import Purpose
 from kafkawire.errors import (
     BrokerError,
     CorruptRecordsError,

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafkawire.core.client import CONTROL, Client
+from kafkawire.core.client import Client
 from kafkawire.core.metadata import Topic
+from kafkawire.core.slot import CONTROL
 from kafkawire.errors import (
     DecodeError,
     ErrorCode,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafkawire.config import ConsumerOptions
-from kafkawire.core.client import Client, Purpose
+from kafkawire.core.client import Client
 from kafkawire.core.fetch_request import FetchSettings, build_request, located, partition_answers
 from kafkawire.core.offsets import check_partitions
+from kafkawire.core.slot import Purpose
 from kafkawire.errors import (
     CorruptRecordsError,
     DecodeError,

@@ -11,9 +11,10 @@ from kafkawire.config import ProducerOptions
 from kafkawire.core.accumulator import Accumulator
 from kafkawire.core.batch import NO_SEQUENCE, Batch
 from kafkawire.core.broker import BrokerLink
-from kafkawire.core.client import Client, Purpose
+from kafkawire.core.client import Client
 from kafkawire.core.idempotence import Idempotence
 from kafkawire.core.queues import PartitionQueue
+from kafkawire.core.slot import Purpose
 from kafkawire.errors import (
     DecodeError,
     DeliveryTimedOut,
