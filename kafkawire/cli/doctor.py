@@ -17,6 +17,8 @@ __all__ = ["main"]
 
 FEATURES = ("compression", "crc32c", "murmur2", "records")
 """Modules of kafkawire.protocol that enter what they can do in several ways into the registry when they are loaded."""
+EXTRAS = {"Arrow": "arrow"}
+"""Feature -> the extra that brings it, if that is not `fast`."""
 LIBRARIES = {"numpy": "fast", "pyarrow": "arrow", "pyspark": "spark", "click": "cli", "rich": "cli"}
 """Optional library -> the extra that brings it."""
 
@@ -52,7 +54,9 @@ def _version(library: str) -> str | None:
 
 def _lines(found: dict[str, Any]) -> Iterator[str]:
     rows = {"kafkawire": found["kafkawire"], "Python": found["python"]}
-    rows |= {feature: found["features"][feature] or _advice("fast") for feature in sorted(found["features"])}
+    rows |= {
+        feature: found["features"][feature] or _advice(EXTRAS.get(feature, "fast")) for feature in sorted(found["features"])
+    }
     rows |= {library: version or _advice(LIBRARIES[library]) for library, version in found["libraries"].items()}
     width = max(map(len, rows))
     return (f"{what:{width}}  {served_by}" for what, served_by in rows.items())

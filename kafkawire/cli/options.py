@@ -41,7 +41,7 @@ def cluster(command: Callable[..., None]) -> Callable[..., None]:
         "--timeout",
         metavar="SECONDS",
         type=click.FloatRange(min=0, min_open=True),
-        default=10,
+        default=5,
         show_default=True,
         help="How long the cluster may take to answer.",
     )

@@ -52,4 +52,6 @@ def without_zstd(monkeypatch) -> Iterator[None]:
 @pytest.mark.usefixtures("without_zstd")
 def test_what_is_missing_comes_with_what_to_install():
     assert json.loads(doctor("--json"))["features"]["zstd"] is None
-    assert "pip install 'kafkawire[fast]'" in doctor()
+    advice = {line.split()[0]: line.split(maxsplit=1)[1] for line in doctor().splitlines()}
+    assert advice["zstd"] == "nothing: pip install 'kafkawire[fast]'"
+    assert advice["Arrow"] == "nothing: pip install 'kafkawire[arrow]'"

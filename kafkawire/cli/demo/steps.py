@@ -14,6 +14,9 @@ __all__ = ["consume", "count_records", "load", "produce", "summarize", "write"]
 CHUNK = 1000
 """How many records between two reports of progress."""
 
+FLUSH_TIMEOUT = 60.0
+"""Seconds for what is still in the producer's buffer, which is more than one answer takes."""
+
 Advance = Callable[[int], None]
 """Takes how many more records are through."""
 
@@ -42,7 +45,7 @@ def produce(connection: Connection, topic: str, records: Collection[tuple[bytes,
             if number % CHUNK == 0:
                 deliveries.append(delivery)
                 advance(CHUNK)
-        producer.flush()
+        producer.flush(timeout=FLUSH_TIMEOUT)
     finally:
         producer.close(timeout=0)  # flushed or interrupted: either way there is nothing to wait for
     for delivery in deliveries:
