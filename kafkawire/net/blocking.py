@@ -115,7 +115,7 @@ class Net:
         self._current: Link | None = None
         """The link that the leader is reading from."""
         self._flows: dict[threading.Lock, int] = {}
-        """A lock for each spawned flow, held until it has ended -> its thread, which enters it and takes it out."""
+        """A lock for each spawned flow, held until it has ended -> its thread, which enters itself and goes; 0 before."""
         self._late: deque[Callable[[], None]] = deque()
         """Calls of finalizers that came at a bad moment."""
         _nets.add(self)
@@ -145,7 +145,12 @@ class Net:
                 done.set()
             running.release()
 
-        threads.start(body, name, brief=brief)
+        self._flows[running] = 0  # so that close() waits for a thread that is still to come
+        try:
+            threads.start(body, name, brief=brief)
+        except BaseException:
+            self._flows.pop(running, None)
+            raise
         return task
 
     async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, deadline: float) -> Link:

@@ -10,8 +10,8 @@ from contextlib import closing
 
 import pytest
 
-from kafkawire.errors import ConnectError, ConnectionLost, ForkedError
-from kafkawire.net import aio, blocking
+from kafkawire.errors import ClosedError, ConnectError, ConnectionLost, ForkedError
+from kafkawire.net import aio, blocking, threads
 from kafkawire.net.base import call
 from tests.net.drivers import SOON, both_drivers, connect, run_blocking
 from tests.net.server import SILENT, Server, echo, frame, payload
@@ -76,6 +76,22 @@ def test_a_thread_that_waits_forever_does_not_hold_up_the_others():
         link.close()
         waiter.join(SOON)
         assert not waiter.is_alive()
+
+
+def test_closing_waits_for_a_flow_whose_thread_is_still_to_come(monkeypatch):
+    def late(thread):
+        while net._error is None:  # noqa: SLF001 - what close() does first
+            time.sleep(0.001)
+        thread.start()
+
+    async def sleeper():
+        await net.wait(net.signal())
+
+    monkeypatch.setattr(threads, "_start", late)
+    net = blocking.Net()
+    task = net.spawn(sleeper())
+    net.close()
+    assert isinstance(task.error, ClosedError)
 
 
 async def wait_for(net, signal):
