@@ -24,7 +24,7 @@ class Mutation:
 MUTATIONS = (
     Mutation(
         "a link to an address that the broker has left is used on (trap 110)",
-        "kafkawire/core/client.py",
+        "kafkawire/core/slot.py",
         "link.link.error is not None or link.address != address",
         "link.link.error is not None",
         ("addresses-change",),
