@@ -93,7 +93,7 @@ class Writer:
         sim, scenario = self.sim, self.sim.scenario
         pace = 0.8 * scenario.storm / scenario.records
         for number in range(scenario.records):
-            if sim.chance.random() < 0.3:
+            if sim.storming and sim.chance.random() < 0.3:
                 await sleep(sim.net, sim.chance.expovariate(0.3 / pace))
             await (self.send_rows(number) if sim.chance.random() < 0.05 else self.send_some(number))
             if sim.chance.random() < 0.05:
