@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Generic, Never, Unpack
 
 from kafkawire.config import ConsumerOptions
@@ -57,7 +56,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
         self._enter()
         try:
             deadline = self._soon(timeout)
-            return self._core.take(most, deadline) or run(self._core.poll(deadline, partial(self._core.take, most)))
+            return self._core.take(most, deadline) or run(self._core.poll(deadline, lambda until: self._core.take(most, until)))
         finally:
             self._user = None
 
@@ -69,7 +68,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
         """
         self._enter()
         try:
-            found = run(self._core.poll(self._soon(timeout), partial(self._core.take_arrow, max_records, headers)))
+            found = run(self._core.poll(self._soon(timeout), lambda until: self._core.take_arrow(max_records, headers, until)))
             return found if found is not None else no_rows(headers)
         finally:
             self._user = None

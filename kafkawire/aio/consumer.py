@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Generic, Never, TypeVar, Unpack
 
 from kafkawire.aio.connection import Connection, connect_for
@@ -46,11 +45,11 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
         if misplaced or unknown:
             raise TypeError(POLL_TEXT)
         most = self.options["max_poll_records"] if max_records is None else max_records
-        return await self._poll(timeout, partial(self._core.take, most))
+        return await self._poll(timeout, lambda until: self._core.take(most, until))
 
     async def poll_arrow(self, *, timeout: float = 0.0, max_records: int = 100_000, headers: bool = False) -> pa.RecordBatch:
         """The same as a pyarrow.RecordBatch; one without rows at the timeout."""
-        found = await self._poll(timeout, partial(self._core.take_arrow, max_records, headers))
+        found = await self._poll(timeout, lambda until: self._core.take_arrow(max_records, headers, until))
         return found if found is not None else no_rows(headers)
 
     async def __aiter__(self) -> AsyncIterator[Message[K, V]]:

@@ -236,6 +236,9 @@ class ConsumerCore:
     async def poll(self, deadline: float, take: Callable[[float], T]) -> T:
         """What `take` finds (given the deadline) as soon as it finds anything, or at the deadline nothing.
 
+        `take` is a function written in Python: CPython delivers interrupts after a call of anything else, as of a `partial`,
+        and what that had found would be lost.
+
         Raises UnknownTopicError, OffsetOutOfRangeError, CorruptRecordsError, DeserializationError, BrokerError,
         BootstrapError while no broker has ever been reached, and ConfigurationError where there is nothing to read.
         """
