@@ -365,7 +365,7 @@ def test_one_record_that_is_too_large(face, kafka):
 
 def test_batches_keep_to_their_size(face, kafka):
     """Or brokers with Kafka's default of max.message.bytes would refuse those of the default batch_size."""
-    with face.Producer(bootstrap_servers=kafka.bootstrap, linger_ms=1000) as p:
+    with face.Producer(bootstrap_servers=kafka.bootstrap, linger_ms=60_000) as p:
         for _ in range(3000):
             p.send("one", bytes(1000))
     sizes = [len(e.request.topic_data[0].partition_data[0].records) for e in kafka.journal.requests("Produce")]

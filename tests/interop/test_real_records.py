@@ -1,4 +1,4 @@
-"""Records through real brokers, the newest and the oldest, with every codec that each knows."""
+"""Records through real brokers, the two newest and the oldest, with every codec that each knows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkawire.errors import UnsupportedVersionError
-from tests.interop.brokers import NEWEST, OLDEST
+from tests.interop.brokers import BEFORE, NEWEST, OLDEST
 from tests.interop.faces import TIMEOUT
 from tests.interop.rows import bulk, messages, plain, read, rows_of, varied, write
 
@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from tests.real.broker import RealKafka
 
 OLD_CODECS = ["none", "gzip", "snappy", "lz4"]
-CODECS = [(NEWEST, codec) for codec in [*OLD_CODECS, "zstd"]] + [(OLDEST, codec) for codec in OLD_CODECS]
+CODECS = [(release, codec) for release in (NEWEST, BEFORE) for codec in [*OLD_CODECS, "zstd"]]
+CODECS += [(OLDEST, codec) for codec in OLD_CODECS]
 
-both = pytest.mark.parametrize("broker", [NEWEST, OLDEST], indirect=True)
+modern = pytest.mark.parametrize("broker", [NEWEST, BEFORE], indirect=True)
+each = pytest.mark.parametrize("broker", [NEWEST, BEFORE, OLDEST], indirect=True)
 with_codecs = pytest.mark.parametrize(("broker", "codec"), CODECS, indirect=["broker"])
 
 
 def supported(broker: RealKafka) -> list:
     """The rows that a broker can hold."""
-    return varied() if broker.version == NEWEST else plain(varied())
+    return plain(varied()) if broker.version == OLDEST else varied()
 
 
 @with_codecs
@@ -57,7 +59,9 @@ def test_columns_in_batches_of_megabytes_come_back(face: Face, broker: RealKafka
     )
 
 
-@pytest.mark.parametrize(("broker", "codec"), [(OLDEST, "gzip"), (OLDEST, "lz4"), (NEWEST, "lz4")], indirect=["broker"])
+@pytest.mark.parametrize(
+    ("broker", "codec"), [(OLDEST, "gzip"), (OLDEST, "lz4"), (BEFORE, "lz4"), (NEWEST, "lz4")], indirect=["broker"]
+)
 def test_batch_that_is_too_large_for_the_broker_is_split(face: Face, broker: RealKafka, topic: str, codec: str) -> None:
     values = bulk(3_000_000, noise=1000)
     options: dict[str, Any] = {"batch_size": 2_500_000, "max_request_size": 5_000_000, "compression_type": codec}
@@ -71,7 +75,7 @@ def test_batch_that_is_too_large_for_the_broker_is_split(face: Face, broker: Rea
     assert [row.value for row in read(face, topic, bootstrap_servers=broker.bootstrap)] == [b"first", *values]
 
 
-@pytest.mark.parametrize("broker", [NEWEST], indirect=True)
+@modern
 def test_records_without_a_time_get_that_of_send(face: Face, broker: RealKafka, topic: str) -> None:
     before = int(time.time() * 1000)
     with face.producer(bootstrap_servers=broker.bootstrap) as producer:
@@ -91,7 +95,7 @@ def test_oldest_format_has_no_times(face: Face, broker: RealKafka, topic: str) -
     assert (found.timestamp, found.timestamp_type) == (None, None)
 
 
-@both
+@each
 @pytest.mark.parametrize("acks", [0, 1, "all"])
 def test_every_kind_of_acknowledgement(face: Face, broker: RealKafka, topic: str, acks: int | str) -> None:
     values = bulk(200_000)
@@ -109,11 +113,11 @@ def test_every_kind_of_acknowledgement(face: Face, broker: RealKafka, topic: str
     assert found == values
 
 
-@both
+@each
 def test_arrow_both_ways(face: Face, broker: RealKafka, topic: str) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     rows = supported(broker)
-    new = broker.version == NEWEST
+    new = broker.version != OLDEST
     columns = {
         "value": pyarrow.array([row.value for row in rows], pyarrow.binary()),
         "key": pyarrow.array([row.key for row in rows], pyarrow.binary()),
@@ -137,7 +141,7 @@ def test_arrow_both_ways(face: Face, broker: RealKafka, topic: str) -> None:
     assert set(zip(table["topic"].to_pylist(), table["partition"].to_pylist(), strict=True)) == {(topic, 0)}
 
 
-@pytest.mark.parametrize("broker", [NEWEST], indirect=True)
+@modern
 def test_arrow_headers(face: Face, broker: RealKafka, topic: str) -> None:
     rows = varied()
     with face.producer(bootstrap_servers=broker.bootstrap) as producer:

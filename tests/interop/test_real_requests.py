@@ -9,7 +9,7 @@ import pytest
 from kafkawire import TopicPartition
 from kafkawire.errors import MessageTooLargeError, OffsetOutOfRangeError, UnknownTopicError, UnsupportedVersionError
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
-from tests.interop.brokers import NEWEST, OLDEST, real_broker
+from tests.interop.brokers import BEFORE, NEWEST, OLDEST, real_broker
 from tests.interop.faces import TIMEOUT
 from tests.interop.rows import HOUR_AGO, Row, bulk, read, write
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.real
 
-both = pytest.mark.parametrize("broker", [NEWEST, OLDEST], indirect=True)
-newest = pytest.mark.parametrize("broker", [NEWEST], indirect=True)
+each = pytest.mark.parametrize("broker", [NEWEST, BEFORE, OLDEST], indirect=True)
+modern = pytest.mark.parametrize("broker", [NEWEST, BEFORE], indirect=True)
 oldest = pytest.mark.parametrize("broker", [OLDEST], indirect=True)
 
 
-@pytest.fixture(scope="module", params=[NEWEST, OLDEST])
+@pytest.fixture(scope="module", params=[NEWEST, BEFORE, OLDEST])
 def strict_broker(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
     """A broker that creates no topic by itself."""
     with real_broker(request.param, auto_create_topics_enable="false") as broker:
@@ -43,7 +43,7 @@ def create_topic(face: Face, broker: RealKafka, name: str, partitions: int = 1, 
     assert (result.error_code, result.error_message) == (0, None)
 
 
-@both
+@each
 def test_topic_is_there_after_the_first_record(face: Face, broker: RealKafka, topic: str) -> None:
     with face.connection(broker.bootstrap) as connection:
         assert topic not in connection.topics()
@@ -56,7 +56,7 @@ def test_topic_is_there_after_the_first_record(face: Face, broker: RealKafka, to
     assert f"{leader.host}:{leader.port}" == broker.bootstrap
 
 
-@newest
+@modern
 def test_created_partitions_get_what_they_are_sent(face: Face, broker: RealKafka, topic: str) -> None:
     create_topic(face, broker, topic, partitions=5)
     keys = [str(number).encode() for number in range(100)]
@@ -77,7 +77,7 @@ def test_created_partitions_get_what_they_are_sent(face: Face, broker: RealKafka
     assert sum(ends.values()) == len(messages) == 201
 
 
-@both
+@each
 @pytest.mark.parametrize("codec", ["none", "lz4"])
 def test_positions(face: Face, broker: RealKafka, topic: str, codec: str) -> None:
     values = bulk(100_000)
@@ -100,7 +100,7 @@ def test_positions(face: Face, broker: RealKafka, topic: str, codec: str) -> Non
             assert consumer.lag() == {tp: 0}
 
 
-@both
+@each
 def test_offset_out_of_range(face: Face, broker: RealKafka, topic: str) -> None:
     with face.producer(bootstrap_servers=broker.bootstrap) as producer:
         write(face, producer, topic, [Row(b"only")])
@@ -117,7 +117,7 @@ def test_offset_out_of_range(face: Face, broker: RealKafka, topic: str) -> None:
         assert [message.value for message in consumer.poll(timeout=TIMEOUT)] == [b"only"]
 
 
-@both
+@each
 @pytest.mark.parametrize("codec", ["none", "gzip"])
 def test_single_fetches(face: Face, broker: RealKafka, topic: str, codec: str) -> None:
     values = bulk(100_000)
@@ -128,7 +128,7 @@ def test_single_fetches(face: Face, broker: RealKafka, topic: str, codec: str) -
         assert consumer.fetch(topic, 0, 100) == []
 
 
-@newest
+@modern
 def test_offsets_for_times(face: Face, broker: RealKafka, topic: str) -> None:
     create_topic(face, broker, topic, partitions=2)
     with face.producer(bootstrap_servers=broker.bootstrap) as producer:
@@ -149,7 +149,7 @@ def test_no_index_of_times_before_0_10_1(face: Face, broker: RealKafka, topic: s
         consumer.offsets_for_times({(topic, 0): HOUR_AGO})
 
 
-@both
+@each
 def test_record_that_is_too_large_for_the_client(face: Face, broker: RealKafka, topic: str) -> None:
     with face.producer(bootstrap_servers=broker.bootstrap) as producer:
         with pytest.raises(MessageTooLargeError, match="max_request_size"):
@@ -157,7 +157,7 @@ def test_record_that_is_too_large_for_the_client(face: Face, broker: RealKafka, 
         assert producer.counts() == (0, 0, 0, 0)
 
 
-@both
+@each
 def test_record_that_is_too_large_for_the_broker(face: Face, broker: RealKafka, topic: str) -> None:
     with face.producer(bootstrap_servers=broker.bootstrap, max_request_size=4_000_000, linger_ms=0) as producer:
         write(face, producer, topic, [Row(b"before")])
@@ -168,7 +168,7 @@ def test_record_that_is_too_large_for_the_broker(face: Face, broker: RealKafka, 
     assert [row.value for row in read(face, topic, bootstrap_servers=broker.bootstrap)] == [b"before", b"after"]
 
 
-@newest
+@modern
 def test_topic_that_takes_small_batches_only(face: Face, broker: RealKafka, topic: str) -> None:
     create_topic(face, broker, topic, max_message_bytes=20_000)
     values = bulk(400_000, noise=1000)
@@ -182,7 +182,7 @@ def test_topic_that_takes_small_batches_only(face: Face, broker: RealKafka, topi
     assert [row.value for row in read(face, topic, bootstrap_servers=broker.bootstrap)] == [b"first", *values]
 
 
-@newest
+@modern
 def test_reading_creates_no_topic(face: Face, broker: RealKafka, topic: str) -> None:
     """Although the broker creates topics that are asked for, by those who do not say otherwise."""
     with face.connection(broker.bootstrap) as connection:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kafkawire.errors import DeliveryTimedOut
-from tests.interop.brokers import NEWEST, real_broker
+from tests.interop.brokers import BEFORE, NEWEST, real_broker
 from tests.interop.faces import TIMEOUT
 from tests.interop.rows import Row, messages, write
 
@@ -26,11 +26,11 @@ ON_THEIR_WAY = 1000
 """Records that are not waited for: enough for some to be in flight at any time."""
 
 
-@pytest.fixture(scope="module")
-def own_broker() -> Iterator[RealKafka]:
+@pytest.fixture(scope="module", params=[NEWEST, BEFORE])
+def own_broker(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
     """A broker that no other test relies on."""
     # After a crash the controller takes the broker back when the session of the one before has ended.
-    with real_broker(NEWEST, broker_session_timeout_ms=2000, broker_heartbeat_interval_ms=500) as broker:
+    with real_broker(request.param, broker_session_timeout_ms=2000, broker_heartbeat_interval_ms=500) as broker:
         yield broker
 
 

@@ -25,18 +25,15 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]  # the first test of a client may have to install it
 
-JAVA_BEFORE = f"java for {BEFORE}"
-"""The newest Java client with the release before; what else differs there, tests/interop asks both."""
+BEFORE_IT = {f"{name} for {BEFORE}": client for name, client in CLIENTS.items()}
+"""All of them with the release before the newest."""
 
-ALL_CLIENTS = (
-    CLIENTS
-    | {JAVA_BEFORE: CLIENTS["java"]}
-    | {f"kafka-python 1.4.7 for {version}": client for version, client in OLD_CLIENTS.items()}
-)
+OLD = {f"kafka-python 1.4.7 for {version}": client for version, client in OLD_CLIENTS.items()}
+ALL_CLIENTS = CLIENTS | BEFORE_IT | OLD
 
 REAL_VERSIONS = {
     **dict.fromkeys(CLIENTS, NEWEST),
-    JAVA_BEFORE: BEFORE,
+    **dict.fromkeys(BEFORE_IT, BEFORE),
     "kafka-python 1.4.7 for 0.8.2": "0.8.2.2",
     "kafka-python 1.4.7 for 1.0": "1.0.2",
 }
