@@ -78,7 +78,7 @@ def paste(example: str, kafka: MockCluster, directory: Path) -> subprocess.Compl
     """Run an example by itself, on the mock cluster in place of localhost:9092."""
     (directory / "example.py").write_text(example.replace("localhost:9092", kafka.bootstrap))
     done = subprocess.run(
-        [sys.executable, "-X", "dev", "example.py"],
+        [sys.executable, "-W", "default", "example.py"],
         cwd=directory,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
