@@ -58,9 +58,9 @@ class Option:
     choices: tuple[Any, ...] | None = None
     secret: bool = False
     same: Mapping[Any, Any] = field(default_factory=dict)
-    """What other clients write, in small letters -> our value that means the same."""
+    """Values of other clients, in small letters -> ours with the same meaning."""
     hint: str = ""
-    """What to say to a value that is not one of the choices."""
+    """Advice for a value that is not one of the choices."""
 
 
 FOREVER = 2_147_483_647
@@ -332,7 +332,7 @@ def _unset(name: str, value: Any) -> bool:
 
 
 def _advice(name: str, table: Mapping[str, Any], *, dotted: bool = False) -> str:
-    """What to write in place of an option that `table` does not have. Knowledge goes before the nearest name."""
+    """Advice for an option that `table` does not have: from the tables of foreign options, else the nearest name."""
     if "." in name:
         return ": keywords have underscores for dots; from_properties() takes names with dots"
     if is_foreign(name):

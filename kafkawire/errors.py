@@ -145,7 +145,7 @@ class DecodeError(KafkaError, ValueError):
         self.offset = offset
 
     def within(self, where: str) -> Self:
-        """The same error, with what it was found in."""
+        """A copy of the error that names the place of the damage."""
         return type(self)(f"{where}: {self.reason}", api=self.api, version=self.version, offset=self.offset)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -202,7 +202,7 @@ def instead_of(names: Names) -> Callable[[type[T]], type[T]]:
 
 
 def no_such_name(module: str, name: str) -> Exception:
-    """What a module raises that was asked for a name it does not have.
+    """The exception for a name that a module does not have.
 
     An ImportError for the names in other clients' packages, since `from kafkawire import KafkaProducer` replaces the text of an
     AttributeError by its own.

@@ -12,7 +12,7 @@ __all__ = ["advice", "each", "is_foreign"]
 
 
 def each(text: str, names: str) -> dict[str, str]:
-    """The same text for each of some names, separated by spaces."""
+    """A table with one text for several names, which are separated by spaces."""
     return dict.fromkeys(names.split(), text)
 
 
@@ -188,7 +188,7 @@ def is_foreign(name: str) -> bool:
 
 
 def advice(name: str, *, dotted: bool) -> str:
-    """What to tell a user who gives a foreign option; our options are named with dots if `dotted`."""
+    """Advice for a user who gives a foreign option; our options are named with dots if `dotted`."""
     if name in _RENAMED:
         ours, difference = _RENAMED[name]
         return f"use {ours.replace('_', '.') if dotted else ours}" + (f" ({difference})" if difference else "")

@@ -49,7 +49,7 @@ class Action:
     __slots__ = ()
 
     only: ClassVar[str | None] = None
-    """The one API that it can strike, where there is only one."""
+    """The only API that this kind of fault applies to; None: any."""
 
     def wait(self, when: When, exchange: Exchange, now: float) -> tuple[float, Sequence[Watchers]] | None:
         """Until when, or until which of these wakes, the request or its answer is to be kept waiting."""

@@ -1,4 +1,4 @@
-"""What tests tell faults, journal and clock, checked where it is given: a mistake there must not make a test green."""
+"""Checks of the arguments of faults, journal and clock: a mistake there must not make a test green."""
 
 from __future__ import annotations
 

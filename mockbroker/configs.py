@@ -80,7 +80,7 @@ class ConfigValue(NamedTuple):
 
 @cache
 def known_configs(version: tuple[int, ...]) -> KnownConfigs:
-    """What topics and brokers of a version can be told; before the oldest that is recorded, as that."""
+    """Configurations of topics and brokers of a version; versions before the oldest recorded one have its configurations."""
     recorded = _recorded()
     versions = [_number(one) for one in recorded["releases"]]
     wanted = max(version, min(versions))
@@ -89,7 +89,7 @@ def known_configs(version: tuple[int, ...]) -> KnownConfigs:
 
 
 def broker_config_names() -> Collection[str]:
-    """Those of brokers of any version."""
+    """Names of broker configurations of any version."""
     names: Collection[str] = _recorded()["broker"].keys()
     return names
 

@@ -166,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _body(text: str, *, lines: bool) -> Any:
-    """What a resource is given of the body. Raises ValueError."""
+    """The arguments for a resource, from the body. Raises ValueError."""
     if lines or not text:
         return text or None
     try:

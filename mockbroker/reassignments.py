@@ -52,7 +52,7 @@ class Reassignments:
         return partition.replicas if move is None else move.before
 
     def adding(self, partition: Partition) -> Sequence[int]:
-        """Those of its replicas that are not in sync yet."""
+        """New replicas that are not in sync yet."""
         move = self._moves.get(partition)
         return () if move is None else [replica for replica in move.target if replica not in move.before]
 

@@ -42,7 +42,7 @@ class TimeLimits(NamedTuple):
 
 
 def time_limits(topic: Topic, now_ms: int) -> TimeLimits:
-    """What a topic accepts that keeps its producers' times: one limit since 0.10, two since 3.6 (KIP-937), none before."""
+    """Limits for timestamps in a topic with CreateTime: one since 0.10, two since 3.6 (KIP-937), none before."""
     before, after = (
         min(
             (int(limit) for name in (own, "message.timestamp.difference.max.ms") if (limit := topic.config(name))),

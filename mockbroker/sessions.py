@@ -101,7 +101,7 @@ class FetchSession:
         """Woken when a partition does not rest any more."""
         self._partitions: dict[PartitionKey, _Cached] = {}
         self._active: set[_Cached] = set()
-        """Those that do not rest."""
+        """Partitions that do not rest."""
         self._places = count()
 
     def __len__(self) -> int:

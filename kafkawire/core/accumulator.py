@@ -59,7 +59,7 @@ class Drained(NamedTuple):
     empty: bool
     """Whether nothing is queued at all."""
     losses: list[str]
-    """What is to be logged about records that failed."""
+    """Lines to be logged about records that failed."""
 
 
 class Accumulator:
@@ -261,7 +261,7 @@ class Accumulator:
             return self._losses.summary()
 
     def last_losses(self) -> str | None:
-        """Those of them that the log has not heard of: it does now."""
+        """The unasked failures that were not logged yet, in one line; marks them as logged."""
         with self._lock:
             return self._losses.last_line()
 

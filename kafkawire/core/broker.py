@@ -261,7 +261,7 @@ class Dialer:
             version = answer
 
     async def _speaks_tls(self, address: Address) -> str | None:
-        """What to say of a port that hangs up, if it speaks TLS; whose certificate it has does not matter here."""
+        """Advice for a port that hangs up, if it speaks TLS. Certificates are not checked here."""
         try:
             link = await self._connect(address, self._net.tls(TlsOptions(check_hostname=False)), _tell_nobody)
         except TlsError:
@@ -273,7 +273,7 @@ class Dialer:
         return "the port speaks TLS: set security_protocol='SSL', or connect to the port without TLS"
 
     async def _speaks_plaintext(self, address: Address) -> str | None:
-        """What to say of a port that hangs up, if it speaks Kafka without TLS. Nothing secret is said to it."""
+        """Advice for a port that hangs up, if it speaks Kafka without TLS. Sends nothing secret."""
         try:
             link = await self._connect(address, None, _tell_nobody)
             try:

@@ -117,7 +117,7 @@ class Buffer:
         return Buffer.of((*kept, *pieces), row)
 
     def after(self, index: int, row: int) -> Buffer:
-        """What is left when everything before row `row` of piece `index` has been handed out."""
+        """The buffer without everything before row `row` of piece `index`."""
         return Buffer.of(self.pieces[index:], row)
 
     def replaced(self, index: int, pieces: Iterable[Piece]) -> Buffer:

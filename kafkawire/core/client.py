@@ -273,7 +273,7 @@ class Client:
         return self._refresh_error is not None and not self._refresh_error.retriable and not self.snapshot.brokers
 
     def _no_metadata(self) -> KafkaError:
-        """What the last round of asking has come to, or how far the first one is."""
+        """The error of the last round of asking, or the state of the first one."""
         if self._refresh_error is not None:
             return self._refresh_error
         reasons: dict[Address, object] = dict(self._reasons)

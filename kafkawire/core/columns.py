@@ -90,7 +90,7 @@ class Columns:
 
 
 def as_list(name: str, column: Iterable[T]) -> list[T] | tuple[T, ...]:
-    """What can be cut and gone through again. Raises TypeError for what has no rows."""
+    """A sequence of the given rows. Raises TypeError for an object without rows."""
     if isinstance(column, list | tuple):
         return column
     try:

@@ -116,7 +116,7 @@ class ConsumerCore:
         return {tp for tp, state in [*self._fetcher.states.items(), *self._named.items()] if state.paused}
 
     def events(self) -> list[Event]:
-        """What has happened since the last call; at most the newest thousand events."""
+        """Events since the last call; at most the newest thousand."""
         events = self._fetcher.events
         return [events.popleft() for _ in range(len(events))]
 
@@ -196,7 +196,7 @@ class ConsumerCore:
         return found, index, row
 
     def _leave(self, index: int, row: int) -> Buffer:
-        """What is left of the buffer from a row of a piece on."""
+        """The buffer from a row of a piece on."""
         buffer = self._fetcher.buffer
         for piece in buffer.pieces[:index]:
             if not piece.stale:

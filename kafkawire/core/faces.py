@@ -140,7 +140,7 @@ class AsyncClosing:
 
 
 class Face:
-    """What holds sockets and threads until it is closed. One that is dropped unclosed lets go of them and says so.
+    """Holds sockets and threads until it is closed. A face that is dropped unclosed releases them and warns.
 
     Nothing that a thread, a task or a registry holds may lead to a face, or it could not be dropped.
     """

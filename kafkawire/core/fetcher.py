@@ -100,12 +100,12 @@ class Fetcher:
         self.buffer = Buffer()
         self._turns: dict[int, int] = {}
         self._errors: dict[PartitionState, Reported] = {}
-        """What the caller of poll has to know."""
+        """Errors for the caller of poll."""
         self._reset = parse_start(options["auto_offset_reset"])
         self._topic_ids: dict[str, bytes] = {}
         """The ids of topics whose creation anew has been noted."""
         self.events: deque[Event] = deque(maxlen=MOST_EVENTS)
-        """What the caller may want to know; added to here, and taken by the caller."""
+        """Events for the caller, who takes them; appended to here only."""
 
     def step(self, now: float) -> float:
         """Take in answers, send the fetches that can be sent; returns when to come again."""
@@ -140,7 +140,7 @@ class Fetcher:
         self._errors[state] = Reported(error, state.epoch, self._client.net.now())
 
     def take_error(self, until: float) -> KafkaError | None:
-        """What was reported until then and still holds; once."""
+        """Take the oldest error that was reported until then and still holds."""
         for state, reported in list(self._errors.items()):
             if state.epoch != reported.epoch or reported.at <= until:
                 del self._errors[state]
@@ -161,7 +161,7 @@ class Fetcher:
     # ---- sending
 
     def _fetchable(self, snapshot: Snapshot, now: float) -> dict[int, list[Asked]]:
-        """What can be fetched, by leader."""
+        """Partitions that can be fetched, by leader."""
         groups: dict[int, list[Asked]] = {}
         for state in self.states.values():
             offset = self.buffer.end(state)
@@ -329,7 +329,7 @@ class Fetcher:
 
 
 def _unreadable(error: KafkaError, asked: Asked, link: BrokerLink) -> KafkaError:
-    """What the caller is told of answers that bring the same error again and again."""
+    """The error for the caller after answers that repeat an error."""
     where = f"{asked}: {asked.state.unreadable} answers to Fetch in a row from {link.address}"
     if isinstance(error, BrokerError):
         return broker_error(error.code, where)

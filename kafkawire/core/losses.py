@@ -1,4 +1,4 @@
-"""Failed records that nobody has asked about: what is logged of them while the producer runs, and what is said at its end."""
+"""Failed records that nobody has asked about: the lines that are logged while the producer runs, and at its end."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Loss:
         self.error = error
         """The latest."""
         self.records = 0
-        """Those that nobody has asked about."""
+        """Failed records that nobody has asked about."""
         self.fresh = 0
-        """Those of them that no line has told of."""
+        """Part of `records` that was not logged yet."""
         self.lines = 0
         self.earliest = 0.0
         """When the next line may come."""
@@ -39,7 +39,7 @@ class Loss:
 
 
 class Failure:
-    """What a failed batch remembers: where it is counted, and which of its records somebody has been told about."""
+    """Where a failed batch is counted, and which of its records somebody has been told about."""
 
     __slots__ = ("line", "loss", "told")
 
@@ -88,7 +88,7 @@ class Losses:
         return min((loss.due for loss in self._losses.values()), default=NEVER)
 
     def lines(self, now: float) -> list[str]:
-        """What is to be logged now."""
+        """Lines to be logged now."""
         due = [loss for loss in self._losses.values() if loss.due <= now]
         said = [_said({loss: loss.fresh}) for loss in due if loss.fresh]
         for loss in due:
@@ -99,7 +99,7 @@ class Losses:
         return said
 
     def last_line(self) -> str | None:
-        """What no line has told of yet, in one."""
+        """All failures that were not logged yet, in one line; marks them as logged."""
         fresh = {loss: loss.fresh for loss in self._losses.values() if loss.fresh}
         for loss in fresh:
             loss.due = NEVER

@@ -28,7 +28,7 @@ class Wanted(NamedTuple):
 
 
 class Position(NamedTuple):
-    """What was found for a partition: an offset in the topic with that id, or why there is none."""
+    """The position found for a partition: an offset in the topic with that id, or why there is none."""
 
     state: PartitionState
     epoch: int

@@ -72,7 +72,7 @@ class ProducerCore:
         """Whether nothing is accepted any more."""
         self._reason = "the producer was closed"
         self.at_end: Callable[[], None] | None = None
-        """What to call when nothing of this runs any more. Set by who drops the connection."""
+        """Called when no flow of this core runs any more. Set by the owner that drops the connection."""
         self.plain = options["key_serializer"] is None and options["value_serializer"] is None
         """Whether keys and values are bytes already."""
 

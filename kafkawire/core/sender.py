@@ -93,7 +93,7 @@ class Sender:
         self._purpose = Purpose("produce")
         self._nodes: dict[int, Node] = {}
         self._snapshot = client.snapshot
-        """What a step goes by: one snapshot from its beginning to its end."""
+        """The metadata of the present step: one snapshot from its beginning to its end."""
         self.closing = False
         """Whether to finish once nothing is queued."""
         self.abandon = False
@@ -226,7 +226,7 @@ class Sender:
         return error
 
     def _obstacle(self, queue: PartitionQueue, now: float) -> str | None:
-        """What keeps the records of a partition from being sent at the moment, if anything does."""
+        """The obstacle that keeps the records of a partition from being sent at the moment, if there is one."""
         node_id = self._client.snapshot.leader(queue.topic, queue.index)
         if node_id is None:
             return "the partition has no leader"

@@ -18,7 +18,7 @@ log = logging.getLogger("kafkawire.connection")
 
 
 class Purpose:
-    """What links are for. A broker answers a connection in order, so what may wait long has links of its own.
+    """The purpose of a link. A broker answers a connection in order, so requests that may wait long have links of their own.
 
     CONTROL is for everybody; each producer and consumer makes one or two of its own, and lets go of them at its end.
     """
@@ -45,7 +45,7 @@ class Slot:
         self.failures = 0
         self.retry_at = 0.0
         self.doing = ""
-        """What connecting waits for at the moment."""
+        """The present step of connecting, as text; empty when nothing is under way."""
         self.flight = Flight(client.net, self._connect, f"kafkawire-connect-{node_id}-{purpose.name}")
         self._client = client
         self._closed = False

@@ -63,7 +63,7 @@ def handle(call: Call, request: ProduceRequest, now: float) -> Answer:
 
 
 def _silence(call: Call, request: ProduceRequest) -> Silence | None:
-    """What comes instead of an answer where records are missing: Kafka fails at the whole request."""
+    """The reaction to missing records, in place of an answer: Kafka fails at the whole request."""
     if all(data.records for asked in request.topic_data for data in asked.partition_data):
         return None
     version = call.cluster.profile.version

@@ -28,7 +28,7 @@ __all__ = ["command"]
 
 KINDS: Final = ("request", "response", "records", "txnindex", "pcap")
 FILES: Final = {".log": "records", ".txnindex": "txnindex"}
-"""What the files of a partition are, by their suffixes."""
+"""Suffix of a partition's file -> its content."""
 LONGEST_PATH: Final = 4096
 """Characters; what is longer is no path on any system."""
 SHORTEST_BATCH: Final = 14
