@@ -78,7 +78,7 @@ class PartitionQueue:
         return next(iter(self.in_flight)) is batch and not (self.ready and self.ready[0].order < batch.order)
 
     def forget_broker(self) -> None:
-        """The topic was created again: wait for the batches in flight to the old log, then open the new one with one batch alone.
+        """The topic was created again: wait for batches in flight to the old log, then open the new one with one batch alone.
 
         A log that does not know the producer takes whatever sequence comes first, and those before it never (KIP-360).
         """
