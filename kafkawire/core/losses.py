@@ -115,4 +115,6 @@ class Losses:
 
 def _said(counts: dict[Loss, int]) -> str:
     parts = "; ".join(f"{records} of topic {loss.topic!r}: {loss.error}" for loss, records in counts.items())
-    return f"{sum(counts.values())} records were not written, and nobody has asked about them: {parts}"
+    total = sum(counts.values())
+    # Some may have been written all the same: those that a broker was still to answer.
+    return f"{total} {'record was' if total == 1 else 'records were'} not acknowledged, and nobody has asked: {parts}"

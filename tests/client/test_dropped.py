@@ -74,7 +74,7 @@ def test_a_dropped_producer_gives_up_when_its_records_expire(kafka, heard, caplo
     kafka.drop("Produce")
     kafkawire.Producer(bootstrap_servers=kafka.bootstrap, delivery_timeout_ms=200).send("one", b"v")
     gc.collect()
-    until(lambda: "1 records were not written" in caplog.text)
+    until(lambda: "1 record was not acknowledged" in caplog.text)
     assert names(heard) == ["unclosed kafkawire.Producer"]
 
 
@@ -180,7 +180,7 @@ def test_dropped_after_the_end_of_the_loop(kafka, heard, caplog):
     loop.close()
     del p
     gc.collect()
-    assert "the event loop ended: 1 records were not written" in caplog.text
+    assert "the event loop ended: 1 record was not acknowledged" in caplog.text
     assert "pending" not in caplog.text
 
 

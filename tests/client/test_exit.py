@@ -76,7 +76,7 @@ def test_a_loop_that_is_closed_already_writes_nothing_and_says_so(kafka):
     written = sum(len(kafka.messages(topic)) for topic in ("one", "many"))
     assert written == 0
     assert said.count("\n") == 1
-    assert "the event loop ended: 1000 records were not written" in said
+    assert "the event loop ended: 1000 records were not acknowledged" in said
     assert "250 of topic 'one'" in said
     assert "750 of topic 'many'" in said
 
@@ -91,7 +91,7 @@ def test_a_record_sent_at_the_very_end_of_the_loop_is_written(kafka, how):
 
 def test_a_record_sent_at_the_very_end_of_a_loop_that_is_closed_is_not_lost_in_silence(kafka):
     end = "loop = asyncio.new_event_loop()\nloop.run_until_complete(main())\nloop.close()"
-    assert "1 records were not written" in run_script(kafka, ASYNCIO.replace("1000", "1") + end)
+    assert "1 record was not acknowledged" in run_script(kafka, ASYNCIO.replace("1000", "1") + end)
 
 
 @pytest.mark.parametrize("face", ["blocking", "asyncio"])
@@ -100,9 +100,9 @@ def test_what_could_not_be_written_in_time_is_said_in_one_warning(kafka, face, p
     kafka.drop("Produce")
     body = BLOCKING if face == "blocking" else ASYNCIO + "asyncio.run(main())"
     said = run_script(kafka, body, exit_flush_timeout_ms=patience)
-    lines = [line for line in said.splitlines() if "not written" in line]
+    lines = [line for line in said.splitlines() if "not acknowledged" in line]
     assert len(lines) == 1
-    assert "ended: 1000 records were not written" in lines[0]
+    assert "ended: 1000 records were not acknowledged" in lines[0]
     assert "250 of topic 'one'" in lines[0]
     assert "750 of topic 'many'" in lines[0]
 
@@ -125,7 +125,7 @@ def test_a_cluster_that_is_gone_is_waited_for_no_longer_than_the_option_says(kaf
             broker.stop()
         _, said = child.communicate("", timeout=SOON)
     assert child.returncode == 0
-    assert "the interpreter ended: 1 records were not written" in said
+    assert "the interpreter ended: 1 record was not acknowledged" in said
 
 
 def test_threads_that_go_on_after_the_main_thread_may_send(kafka):

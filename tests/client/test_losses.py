@@ -10,7 +10,7 @@ import pytest
 from kafkawire.errors import DeliveryError, ErrorCode
 from tests.client.faces import SOON, Blocking
 
-LINE = "records were not written, and nobody has asked about them"
+LINE = "not acknowledged, and nobody has asked"
 
 
 def warnings(caplog):
@@ -39,7 +39,7 @@ def test_the_log_says_how_many_failed_and_why(face, kafka, caplog):
     p.send_many("many", [b"v"] * 5)
     p.flush(timeout=SOON)
     lines = until(lambda: len(found := warnings(caplog)) == 2 and found)
-    assert {line.split(":")[0] for line in lines} == {f"7 {LINE}", f"5 {LINE}"}
+    assert {line.split(":")[0] for line in lines} == {f"7 records were {LINE}", f"5 records were {LINE}"}
     assert any("7 of topic 'one': " in line and "TOPIC_AUTHORIZATION_FAILED" in line for line in lines)
     assert any("5 of topic 'many': " in line and "INVALID_RECORD" in line for line in lines)
     for _ in range(3):  # the next lines about these would come later; closing gathers what they would say
@@ -48,7 +48,7 @@ def test_the_log_says_how_many_failed_and_why(face, kafka, caplog):
     p.close()
     last = warnings(caplog)[2:]
     assert len(last) == 1
-    assert f"6 {LINE}" in last[0]
+    assert f"6 records were {LINE}" in last[0]
     assert "3 of topic 'one'" in last[0]
     assert "3 of topic 'many'" in last[0]
 
@@ -82,7 +82,7 @@ def test_failures_that_somebody_asks_about_are_not_logged_nor_raised(face, kafka
 
 def test_one_of_several_was_not_asked_about(face, kafka, caplog):
     refuse(kafka, topic="one")
-    with pytest.raises(DeliveryError, match=rf"^1 {LINE}: 1 of topic 'one': .*TOPIC_AUTHORIZATION_FAILED") as caught:
+    with pytest.raises(DeliveryError, match=rf"^1 record was {LINE}: 1 of topic 'one': .*TOPIC_AUTHORIZATION_FAILED") as caught:
         leave_one(face, kafka)
     assert caught.value.failed == {}
     assert len(warnings(caplog)) <= 1
@@ -155,6 +155,6 @@ def test_the_halves_of_a_batch_count_for_themselves(face, kafka, caplog):
         assert [type(d.exception()).__name__ for d in deliveries[:3]] == ["NoneType", "MessageTooLargeError", "NoneType"]
         until(lambda: called)
         until(lambda: warnings(caplog))
-        assert f"1 {LINE}" in warnings(caplog)[0]
+        assert f"1 record was {LINE}" in warnings(caplog)[0]
         assert deliveries[3].exception() is not None
         assert p.counts() == (5, 2, 3, 0)
