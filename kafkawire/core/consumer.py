@@ -412,6 +412,7 @@ class ConsumerCore:
                 state.topic_id = topic_id
                 state.position = found
                 state.failures = 0
+                state.lost = False
                 continue
             self._fetcher.pause(state, now)
             if not self._passes(found):

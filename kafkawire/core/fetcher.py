@@ -325,7 +325,7 @@ class Fetcher:
         else:
             self.note(PositionReset(state.tp.topic, state.tp.partition, asked.offset, start, reason))
             state.seek(None, self._reset)
-            state.lost = True
+        state.lost = True
 
 
 def _unreadable(error: KafkaError, asked: Asked, link: BrokerLink) -> KafkaError:

@@ -52,7 +52,10 @@ class PartitionState:
         self.unreadable = 0
         """Answers in a row that could not be read, or refused the whole request."""
         self.lost = False
-        """Whether the position went because the log has none such: the topic may be another than metadata says."""
+        """Whether the log has no such position any more, and no other has been found or sought since.
+
+        The topic may then be another than metadata says.
+        """
 
     @property
     def topic_id_known(self) -> bool:
@@ -63,11 +66,16 @@ class PartitionState:
         return self.topic_id_known and topic_id not in (self.topic_id, ZERO_UUID)
 
     def seek(self, position: int | None, start: int | str) -> None:
-        """Go to an offset, or to wherever `start` resolves to."""
+        """Go to an offset, or to wherever `start` resolves to.
+
+        An offset is one of the topic that was read so far: the caller cannot know yet that it has been created again. Once the
+        position is lost, the caller does.
+        """
+        if position is None or self.lost:
+            self.topic_id = ZERO_UUID
+            self.leader_epoch = -1
         self.start = start
         self.position = position
-        self.topic_id = ZERO_UUID
-        self.leader_epoch = -1
         self.retry_at = 0.0
         self.failures = 0
         self.unreadable = 0

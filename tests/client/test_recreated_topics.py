@@ -100,6 +100,18 @@ def test_without_topic_ids_the_leader_epoch_tells(face):
             assert "leader epoch went back from" in event.reason
 
 
+def test_an_offset_that_is_sought_is_one_of_the_topic_known_so_far(face, kafka):
+    fill(kafka, 500, b"old")
+    with face.Consumer("one", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", **QUICK) as c:
+        read(c, 500)
+        recreate(kafka)
+        fill(kafka, 2000, b"new")
+        assert "one" in c.topics()  # metadata is of the new topic from here on
+        c.seek(ONE, c.position(ONE))
+        assert read(c, 2000) == [b"new %d" % i for i in range(2000)]
+        assert PositionReset("one", 0, 500, "earliest", "its topic was deleted and created again") in c.events()
+
+
 def test_latest_goes_to_the_end(face, kafka):
     fill(kafka, 500, b"old")
     with face.Consumer("one", bootstrap_servers=kafka.bootstrap, **QUICK) as c:

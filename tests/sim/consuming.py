@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kafkawire.config import ConsumerOptions, resolve
 from kafkawire.core.client import Client
 from kafkawire.core.consumer import ConsumerCore
-from kafkawire.errors import ConfigurationError, KafkaError
+from kafkawire.errors import BootstrapError, ConfigurationError, KafkaError
 from kafkawire.events import PositionReset
 from kafkawire.message import Message, TopicPartition
 from mockbroker.topics import Partition
@@ -54,6 +54,9 @@ class Reader:
                 self.read[message.partition].append(message)
                 self.read_at[message.value] = sim.net.now()
             self.resets.update(event.partition for event in self.core.events() if isinstance(event, PositionReset))
+        except BootstrapError:  # poll() says so at its end for as long as no broker has ever answered
+            assert not self.client.snapshot.brokers
+            assert sim.net.now() < sim.limit
         except KafkaError:
             if not sim.storming:
                 raise
