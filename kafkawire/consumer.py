@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Generic, Never, Unpack
 
 from kafkawire.config import ConsumerOptions
 from kafkawire.connection import Connection, connect_for
-from kafkawire.core.faces import Closing, ConsumerFace, SomePartition, partition_of, shared, topic_names
+from kafkawire.core.arguments import seconds
+from kafkawire.core.faces import (
+    Closing,
+    ConsumerFace,
+    SomePartition,
+    partition_of,
+    partitions_of,
+    shared,
+    times_of,
+    topic_names,
+)
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
 from kafkawire.foreign_methods import CONSUMER, POLL_TEXT, instead_of
 from kafkawire.message import K, Message, TopicPartition, V
@@ -52,7 +62,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
         """
         if misplaced or unknown:
             raise TypeError(POLL_TEXT)
-        most = self.options["max_poll_records"] if max_records is None else max_records
+        most = self._most(max_records)
         self._enter()
         try:
             deadline = self._soon(timeout)
@@ -66,9 +76,10 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
         Columns, all nullable: key binary, value binary, topic string, partition int32, offset int64, timestamp
         timestamp[us, UTC], timestamp_type int32 and, with `headers`, headers list<struct<key: string, value: binary>>.
         """
+        most = self._most(max_records)
         self._enter()
         try:
-            found = run(self._core.poll(self._soon(timeout), lambda until: self._core.take_arrow(max_records, headers, until)))
+            found = run(self._core.poll(self._soon(timeout), lambda until: self._core.take_arrow(most, headers, until)))
             return found if found is not None else no_rows(headers)
         finally:
             self._user = None
@@ -99,7 +110,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
         self, topic: str, partition: int, offset: int, *, max_bytes: int = 1_048_576, timeout: float | None = None
     ) -> list[Message[K, V]]:
         """One fetch from an offset on, beside the positions of this consumer and without an assignment."""
-        tp = TopicPartition(topic, partition)
+        tp = partition_of((topic, partition))
         return run(self._core.fetch(tp, offset, max_bytes, self._connection.deadline(timeout)))
 
     # ---- topics and offsets
@@ -131,7 +142,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
         self, times: Mapping[TopicPartition, int] | Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, Found | None]:
         """The first (offset, timestamp) at or after a time, in milliseconds, in each partition; None where there is none."""
-        asked = {partition_of(tp): time for tp, time in times.items()}
+        asked = times_of(times)
         return run(self._core.offsets_for_times(asked, self._connection.deadline(timeout)))
 
     def lag(self, *, timeout: float | None = None) -> dict[TopicPartition, int]:
@@ -150,7 +161,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
             self._connection.close()
 
     def _ends(self, partitions: Iterable[SomePartition], which: int, timeout: float | None) -> dict[TopicPartition, int]:
-        asked = [partition_of(tp) for tp in partitions]
+        asked = partitions_of(partitions)
         return run(self._core.ends(asked, which, self._connection.deadline(timeout)))
 
     def _read_ahead(self, ends: dict[TopicPartition, int] | None) -> bool:
@@ -161,7 +172,7 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
             self._user = None
 
     def _soon(self, timeout: float) -> float:
-        return self._connection.net.now() + timeout
+        return self._connection.net.now() + seconds(timeout)
 
     def _caller(self) -> object:
         return threading.get_ident()

@@ -60,10 +60,11 @@ class BatchDelivery(BatchDeliveryFace):
 
         Raises DeliveryError with the errors by index if some were not written, TimedOut after `timeout` seconds.
         """
+        limit = None if timeout is None else seconds(timeout)
         started = monotonic()
         for batch, _, _ in self._runs:
             if not batch.done:
-                _wait(batch, None if timeout is None else timeout - (monotonic() - started))
+                _wait(batch, None if limit is None else limit - (monotonic() - started))
         raise_failures(self._runs)
         return written_by(self._runs)
 
@@ -188,4 +189,6 @@ def _wait(batch: Batch, timeout: float | None) -> None:
     accumulator = batch.queue.accumulator
     deadline = float("inf") if timeout is None else accumulator.net.now() + seconds(timeout)
     if not run(wait_done(accumulator, batch, deadline)):
-        raise TimedOut("not acknowledged in the time given; the record is still queued")
+        queue, cause = batch.queue, batch.cause
+        why = f". The last attempt: {cause}" if cause is not None else ""
+        raise TimedOut(f"{queue.topic} partition {queue.index}: not acknowledged in the time given; still queued{why}")

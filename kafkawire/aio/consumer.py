@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Generic, Never, TypeVar, Unpack
 
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ConsumerOptions
-from kafkawire.core.faces import AsyncClosing, ConsumerFace, SomePartition, partition_of, shared, topic_names
+from kafkawire.core.arguments import seconds
+from kafkawire.core.faces import (
+    AsyncClosing,
+    ConsumerFace,
+    SomePartition,
+    partition_of,
+    partitions_of,
+    shared,
+    times_of,
+    topic_names,
+)
 from kafkawire.core.offsets import EARLIEST, LATEST, Found
 from kafkawire.foreign_methods import CONSUMER, POLL_TEXT, instead_of
 from kafkawire.message import K, Message, TopicPartition, V
@@ -44,12 +54,13 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
         """Records that are here, or that come within `timeout` seconds; [] if none do."""
         if misplaced or unknown:
             raise TypeError(POLL_TEXT)
-        most = self.options["max_poll_records"] if max_records is None else max_records
+        most = self._most(max_records)
         return await self._poll(timeout, lambda until: self._core.take(most, until))
 
     async def poll_arrow(self, *, timeout: float = 0.0, max_records: int = 100_000, headers: bool = False) -> pa.RecordBatch:
         """The same as a pyarrow.RecordBatch; one without rows at the timeout."""
-        found = await self._poll(timeout, lambda until: self._core.take_arrow(max_records, headers, until))
+        most = self._most(max_records)
+        found = await self._poll(timeout, lambda until: self._core.take_arrow(most, headers, until))
         return found if found is not None else no_rows(headers)
 
     async def __aiter__(self) -> AsyncIterator[Message[K, V]]:
@@ -83,7 +94,7 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
         self, topic: str, partition: int, offset: int, *, max_bytes: int = 1_048_576, timeout: float | None = None
     ) -> list[Message[K, V]]:
         """One fetch from an offset on, beside the positions of this consumer and without an assignment."""
-        tp = TopicPartition(topic, partition)
+        tp = partition_of((topic, partition))
         return await self._core.fetch(tp, offset, max_bytes, self._connection.deadline(timeout))
 
     # ---- topics and offsets
@@ -105,21 +116,21 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
         self, partitions: Iterable[SomePartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
         """The first offset that each partition still has."""
-        asked = [partition_of(tp) for tp in partitions]
+        asked = partitions_of(partitions)
         return await self._core.ends(asked, EARLIEST, self._connection.deadline(timeout))
 
     async def end_offsets(
         self, partitions: Iterable[SomePartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
         """The offset that each partition's next record will get."""
-        asked = [partition_of(tp) for tp in partitions]
+        asked = partitions_of(partitions)
         return await self._core.ends(asked, LATEST, self._connection.deadline(timeout))
 
     async def offsets_for_times(
         self, times: Mapping[TopicPartition, int] | Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, Found | None]:
         """The first (offset, timestamp) at or after a time, in milliseconds, in each partition; None where there is none."""
-        asked = {partition_of(tp): time for tp, time in times.items()}
+        asked = times_of(times)
         return await self._core.offsets_for_times(asked, self._connection.deadline(timeout))
 
     async def lag(self, *, timeout: float | None = None) -> dict[TopicPartition, int]:
@@ -140,7 +151,7 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
 
     async def _poll(self, timeout: float, take: Callable[[float], T]) -> T:
         with self._alone():
-            return await self._core.poll(self._connection.net.now() + timeout, take)
+            return await self._core.poll(self._connection.net.now() + seconds(timeout), take)
 
     async def _read_ahead(self, ends: dict[TopicPartition, int] | None) -> bool:
         with self._alone():

@@ -8,10 +8,24 @@ from typing import Any
 
 from kafkawire.errors import ConfigurationError
 
-__all__ = ["check_callable", "check_node", "check_partition", "check_timestamp", "check_topic", "seconds"]
+__all__ = [
+    "LAST_OFFSET",
+    "LAST_PARTITION",
+    "LAST_SIZE",
+    "check_callable",
+    "check_node",
+    "check_partition",
+    "check_range",
+    "check_timestamp",
+    "check_topic",
+    "is_whole",
+    "seconds",
+]
 
 LAST_TIMESTAMP = (1 << 62) - 1
 """Half of what an int64 holds, so that differences fit too."""
+LAST_OFFSET = (1 << 63) - 1
+LAST_PARTITION = LAST_SIZE = (1 << 31) - 1
 LONGEST_NAME = 32_767
 """Bytes of a string in Kafka's protocol; brokers judge the rest of a topic's name."""
 
@@ -32,22 +46,30 @@ def check_topic(topic: object) -> None:
 
 def check_partition(partition: object) -> None:
     """Raise TypeError for what cannot be the number of a partition."""
-    if not _is_whole(partition):
+    if not is_whole(partition):
         raise TypeError(f"partition is an int, not {type(partition).__name__}: {partition!r}")
 
 
 def check_node(node: object) -> None:
     """Raise TypeError for what cannot be the id of a broker."""
-    if not _is_whole(node):
+    if not is_whole(node):
         raise TypeError(f"a broker is given as its node id, an int, not {type(node).__name__}: {node!r}")
 
 
 def check_timestamp(timestamp: Any) -> None:
     """Raise ConfigurationError for what is no time that a record can have."""
-    if not _is_whole(timestamp) or not 0 <= timestamp <= LAST_TIMESTAMP:
+    if not is_whole(timestamp) or not 0 <= timestamp <= LAST_TIMESTAMP:
         raise ConfigurationError(
             f"timestamp {timestamp!r}: it is whole milliseconds since 1970, 0 to {LAST_TIMESTAMP}, as int(time.time() * 1000)"
         )
+
+
+def check_range(name: str, number: Any, least: int, most: int = LAST_OFFSET) -> None:
+    """Raise TypeError for what is no whole number, ConfigurationError for one that is out of range."""
+    if not is_whole(number):
+        raise TypeError(f"{name} is an int, not {type(number).__name__}: {number!r}")
+    if not least <= number <= most:
+        raise ConfigurationError(f"{name} {number} is out of range: it is {least} to {most}")
 
 
 def check_callable(name: str, given: object) -> None:
@@ -58,6 +80,8 @@ def check_callable(name: str, given: object) -> None:
 
 def seconds(timeout: Any) -> float:
     """A timeout as it can be added to the time. Raises TypeError, or ConfigurationError for NaN, which never comes."""
+    if type(timeout) is float and timeout == timeout:  # noqa: PLR0124 - not NaN; polls come this way
+        return timeout
     if isinstance(timeout, bool) or not isinstance(timeout, Real):
         raise TypeError(f"timeout is a number of seconds, not {type(timeout).__name__}: {timeout!r}")
     if isnan(timeout):
@@ -65,5 +89,6 @@ def seconds(timeout: Any) -> float:
     return float(timeout)
 
 
-def _is_whole(number: object) -> bool:
+def is_whole(number: object) -> bool:
+    """Whether it is a whole number: Python's or numpy's, but no bool."""
     return type(number) is int or (isinstance(number, Integral) and not isinstance(number, bool))

@@ -157,6 +157,8 @@ def arrow_columns(table: Any) -> Iterator[tuple[int | None, Sequence[int], Colum
     """
     import pyarrow as pa
 
+    if not isinstance(table, pa.Table | pa.RecordBatch):
+        raise TypeError(f"table is a pyarrow.Table or a pyarrow.RecordBatch, not {type(table).__name__}")
     names = set(table.schema.names)
     if "value" not in names or not names <= ARROW_COLUMNS:
         raise ConfigurationError(f"columns must be value and some of {sorted(ARROW_COLUMNS - {'value'})}, not {sorted(names)}")

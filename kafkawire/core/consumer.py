@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from kafkawire.config import ConsumerOptions
+from kafkawire.core.arguments import LAST_SIZE, check_range, check_timestamp
 from kafkawire.core.buffer import Buffer, Segment
 from kafkawire.core.client import Client
 from kafkawire.core.fetch_request import located
@@ -83,33 +84,41 @@ class ConsumerCore:
 
     def seek(self, tp: TopicPartition, where: int | str) -> None:
         """Go on at an offset, at "earliest", "latest" or "tail:N"."""
+        if isinstance(where, str):
+            self.seek_each([tp], where)
+            return
+        check_range(f"seek {tp.topic} partition {tp.partition}: offset", where, 0)
         state = self._state(tp)
         self._settle()
-        if isinstance(where, str):
-            state.seek(None, parse_start(where))
-        elif where < 0:
-            raise ConfigurationError(f"seek {tp.topic} partition {tp.partition}: offset {where} is negative")
-        else:
-            state.seek(where, where)
+        state.seek(where, where)
+
+    def seek_each(self, partitions: Iterable[TopicPartition], where: str) -> None:
+        """Go on at "earliest", "latest" or "tail:N" in each of the partitions, or in none if one is not assigned."""
+        start = parse_start(where)
+        states = [self._state(tp) for tp in partitions]
+        self._settle()
+        for state in states:
+            state.seek(None, start)
 
     def seek_all(self, where: str) -> None:
         """Go on at "earliest" or "latest" everywhere, also in what the topics turn out to have."""
         self._check_open()
         self._check_reading()
         self._first_start = parse_start(where)
-        for tp in [*self._fetcher.states, *self._named]:
-            self.seek(tp, where)
+        self.seek_each([*self._fetcher.states, *self._named], where)
 
-    def pause(self, tp: TopicPartition) -> None:
-        """Hand out nothing of the partition until `resume`; what was fetched of it is fetched again then."""
-        state = self._state(tp)
-        if not state.paused:
-            state.position = self._position(state)
-            state.epoch += 1
-            state.paused = True
+    def pause(self, partitions: Iterable[TopicPartition]) -> None:
+        """Hand out nothing of the partitions until `resume`; what was fetched of them is fetched again then."""
+        for state in [self._state(tp) for tp in partitions]:
+            if not state.paused:
+                state.position = self._position(state)
+                state.epoch += 1
+                state.paused = True
 
-    def resume(self, tp: TopicPartition) -> None:
-        self._state(tp).paused = False
+    def resume(self, partitions: Iterable[TopicPartition]) -> None:
+        """Go on with the partitions where they were paused."""
+        for state in [self._state(tp) for tp in partitions]:
+            state.paused = False
 
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
@@ -279,6 +288,8 @@ class ConsumerCore:
 
     async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> Messages:
         """One Fetch from the leader, beside and without the positions of this consumer."""
+        check_range("offset", offset, 0)
+        check_range("max_bytes", max_bytes, 1, LAST_SIZE)
         return self._deserialize(await self._one_fetch.fetch(tp, offset, max_bytes, deadline))
 
     # ---- positions
@@ -307,9 +318,8 @@ class ConsumerCore:
         self, times: Mapping[TopicPartition, int], deadline: float
     ) -> dict[TopicPartition, Found | None]:
         """The first offset at or after a time (ms) in each partition; None where there is none."""
-        for tp, time in times.items():
-            if time < 0:
-                raise ConfigurationError(f"offsets_for_times: {time} ms for {tp.topic} partition {tp.partition} is negative")
+        for time in times.values():
+            check_timestamp(time)
         return await list_offsets(self._client, times, deadline)
 
     async def lag(self, deadline: float) -> dict[TopicPartition, int]:

@@ -24,7 +24,7 @@ from kafkawire.config import (
 )
 from kafkawire.core.accumulator import Counts
 from kafkawire.core.append import no_short_append
-from kafkawire.core.arguments import seconds
+from kafkawire.core.arguments import LAST_PARTITION, check_range, is_whole, seconds
 from kafkawire.core.batch import Batch
 from kafkawire.core.client import Client
 from kafkawire.core.consumer import ConsumerCore
@@ -50,7 +50,9 @@ __all__ = [
     "one_time",
     "options_only",
     "partition_of",
+    "partitions_of",
     "shared",
+    "times_of",
     "topic_names",
 ]
 
@@ -60,9 +62,23 @@ SomePartition = TopicPartition | tuple[str, int]
 def partition_of(given: SomePartition) -> TopicPartition:
     """A partition as a user names it. Raises ConfigurationError for what is no pair of a topic and a number."""
     match given:
-        case (str(topic), number) if hasattr(number, "__index__"):
+        case (str(topic), number) if is_whole(number) and 0 <= number <= LAST_PARTITION:
             return TopicPartition(topic, index(number))
     raise ConfigurationError(f"{given!r} is not a partition: give (topic, number), or a TopicPartition")
+
+
+def partitions_of(given: Any) -> list[TopicPartition]:
+    """Partitions as a user names them. Raises TypeError for what has no items, else as `partition_of`."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise TypeError(f"partitions are a list of (topic, number), not {type(given).__name__}: {given!r}")
+    return [partition_of(tp) for tp in given]
+
+
+def times_of(given: Mapping[TopicPartition, int] | Mapping[tuple[str, int], int]) -> dict[TopicPartition, int]:
+    """Partitions with a time each, as a user names them. Raises TypeError for what is no mapping, else as `partition_of`."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"times are a dict such as {{(topic, number): milliseconds}}, not {type(given).__name__}: {given!r}")
+    return {partition_of(tp): time for tp, time in given.items()}
 
 
 def topic_names(given: Iterable[str | Iterable[str]]) -> list[str]:
@@ -289,8 +305,9 @@ class ConsumerFace(Face):
 
     def assign(self, partitions: Iterable[SomePartition]) -> None:
         """Read these partitions and no others; those that were read before keep their position."""
+        chosen = partitions_of(partitions)
         with self._alone():
-            self._core.assign([partition_of(tp) for tp in partitions])
+            self._core.assign(chosen)
 
     def assignment(self) -> set[TopicPartition]:
         """The partitions that are read; those of the constructor's topics once they are known."""
@@ -299,7 +316,7 @@ class ConsumerFace(Face):
     def seek(self, tp: SomePartition, where: int | str) -> None:
         """Go on at an offset, at "earliest", "latest", or "tail:N": N records before the end."""
         with self._alone():
-            self._core.seek(partition_of(tp), where if isinstance(where, str) else index(where))
+            self._core.seek(partition_of(tp), where)
 
     def seek_to_beginning(self, *partitions: SomePartition) -> None:
         """Go to the first offset of the partitions, of all that are read if none is named."""
@@ -311,15 +328,15 @@ class ConsumerFace(Face):
 
     def pause(self, *partitions: SomePartition) -> None:
         """Return nothing of the partitions until `resume`."""
+        chosen = partitions_of(partitions)
         with self._alone():
-            for tp in partitions:
-                self._core.pause(partition_of(tp))
+            self._core.pause(chosen)
 
     def resume(self, *partitions: SomePartition) -> None:
         """Go on with the partitions where they were paused."""
+        chosen = partitions_of(partitions)
         with self._alone():
-            for tp in partitions:
-                self._core.resume(partition_of(tp))
+            self._core.resume(chosen)
 
     def paused(self) -> set[TopicPartition]:
         """The partitions that are paused."""
@@ -338,12 +355,19 @@ class ConsumerFace(Face):
             return self._core.events()
 
     def _seek_each(self, partitions: Iterable[SomePartition], where: str) -> None:
-        chosen = [partition_of(tp) for tp in partitions]
+        chosen = partitions_of(partitions)
         with self._alone():
-            for tp in chosen:
-                self._core.seek(tp, where)
-            if not chosen:
+            if chosen:
+                self._core.seek_each(chosen, where)
+            else:
                 self._core.seek_all(where)
+
+    def _most(self, max_records: int | None) -> int:
+        """The most records that a call returns. Raises TypeError or ConfigurationError for what is no number of records."""
+        if max_records is None:
+            return self.options["max_poll_records"]
+        check_range("max_records", max_records, 0)
+        return max_records
 
     def _caller(self) -> object:
         """Who is calling: a thread, or a task."""

@@ -10,6 +10,10 @@ from kafkawire.protocol.wire import ZERO_UUID
 __all__ = ["PartitionState", "parse_start"]
 
 
+LONGEST_OFFSET = 20
+"""Digits that no offset has."""
+
+
 class PartitionState:
     """One assigned partition.
 
@@ -88,6 +92,6 @@ def parse_start(text: str) -> int | str:
     if text in ("earliest", "latest"):
         return EARLIEST if text == "earliest" else LATEST
     kind, _, number = text.partition(":")
-    if text == "none" or (kind == "tail" and number.isdecimal()):
+    if text == "none" or (kind == "tail" and number.isdecimal() and len(number) < LONGEST_OFFSET):
         return text
     raise ConfigurationError(f"{text!r} is not an offset, 'earliest', 'latest' or 'tail:N'")
