@@ -328,11 +328,11 @@ class ConsumerCore:
         return {tp: end - await self.position(tp, deadline) for tp, end in ends.items()}
 
     def _at(self, ends: Mapping[TopicPartition, int] | None) -> bool:
-        """Whether everything before `ends` has been handed out."""
+        """Whether everything before `ends` has been handed out, but for what is paused: nobody could resume it meanwhile."""
         if ends is None:
             return False
         states = self._fetcher.states
-        positions = {tp: self._position(states[tp]) for tp in ends if tp in states}
+        positions = {tp: self._position(states[tp]) for tp in ends if tp in states and not states[tp].paused}
         return all(position is not None and position >= ends[tp] for tp, position in positions.items())
 
     def _position(self, state: PartitionState) -> int | None:

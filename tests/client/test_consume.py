@@ -574,6 +574,24 @@ def test_the_next_fetch_is_on_its_way_while_records_are_used(face, kafka):
         assert [e.request.topics[0].partitions[0].fetch_offset for e in kafka.journal.wait_for("Fetch", count=2)][:2] == [0, 10]
 
 
+def test_stop_at_end_does_not_wait_for_paused_partitions(face, kafka):
+    """Nobody but the iterating thread could resume them. Iteration goes on where it was once they are."""
+    fill(kafka, 3, "many", 0)
+    fill(kafka, 2, "many", 1)
+    with face.Consumer("many", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", stop_at_end=True) as c:
+        c.pause(("many", 0))
+        assert [m.partition for m in c] == [1, 1]
+        c.resume(("many", 0))
+        seen = []
+        for message in c:
+            seen.append(message.offset)
+            if message.offset == 1:
+                c.pause(("many", 0))
+        assert seen == [0, 1]
+        c.resume(("many", 0))
+        assert [m.offset for m in c] == [2]
+
+
 def test_what_runs_ahead_is_bounded(face, kafka):
     for _ in range(20):
         kafka.produce("one", bytes(50_000))

@@ -12,10 +12,11 @@ from tests.client.faces import SOON
 
 ONE = ("one", 0)
 NO_NUMBERS = [None, 1.5, float("nan"), "", "0", b"", b"0", [], {}, (), True, object()]
+NO_TOPICS: list[object] = [None, 1, 1.5, b"one", [], {}, ()]
 NO_LISTS = [None, 1, 1.5, True, "", "one", b"", object()]
-NO_PARTITIONS = [None, 1, 1.5, "", "one", b"", [], {}, (), ("one",), ("one", 0, 1), object()]
+NO_PARTITIONS: list[object] = [None, 1, 1.5, "", "one", b"", [], {}, (), ("one",), ("one", 0, 1), object()]
 NO_PARTITIONS += [("one", number) for number in [*NO_NUMBERS, -1, 2**31, 2**63]]
-NO_PARTITIONS += [(topic, 0) for topic in [None, 1, 1.5, b"one", [], {}, ()]]
+NO_PARTITIONS += [(topic, 0) for topic in NO_TOPICS]
 NO_TIMEOUTS = [float("nan"), "", "1", b"", [], {}, (), True, object()]
 REFUSED = (TypeError, ConfigurationError)
 

@@ -69,8 +69,8 @@ class Reader:
         tp = self.sim.chance.choice(assigned)
         what = self.sim.chance.randrange(4)
         if what == 0:
-            self.core.pause(tp)
-            self.core.resume(tp)
+            self.core.pause([tp])
+            self.core.resume([tp])
         elif what == 1:
             self.be_refused(tp)
         elif self.read[tp.partition]:
