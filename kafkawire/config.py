@@ -189,7 +189,9 @@ class ConsumerOptions(ConnectionOptions, Generic[K, V], total=False):
         int | None,
         Option(None, "when iteration ends for want of records; None: never", minimum=0, same={inf: None, -1: None}),
     ]
-    stop_at_end: Annotated[bool, Option(False, "whether iteration ends where the partitions ended when it began; paused ones are not waited for")]
+    stop_at_end: Annotated[
+        bool, Option(False, "whether iteration ends where the partitions ended when it began; paused ones do not count")
+    ]
     group_id: Annotated[
         str | None,
         Option(None, "the consumer group to join", choices=(None,), hint="consumer groups are not in this release yet"),
