@@ -253,7 +253,7 @@ class Fetcher:
         """No answer, or one that is of no use for any partition."""
         if isinstance(error, DecodeError):
             request.link.link.fail(error)
-        log.warning("fetch: %s", error)
+        log.warning("fetch from %s: %s", request.link.address, error)
         self._client.suspect_metadata()
         passes = error.retriable and not isinstance(error, DecodeError)
         for asked in request.asked.values():

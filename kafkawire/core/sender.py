@@ -155,7 +155,7 @@ class Sender:
             response: ProduceResponse = decode_response(ProduceResponse, request.version, frame)
         except (NetworkError, RequestTimedOut, DecodeError) as error:
             request.link.link.fail(error)
-            log.warning("produce: %s; %d batches will be sent again", error, len(request.batches))
+            log.warning("produce to %s: %s; its %d batches are sent again", request.link.address, error, len(request.batches))
             self._client.suspect_metadata()
             for batch in request.batches:
                 self._failed(batch, error, now, retriable=True)

@@ -86,7 +86,7 @@ class Slot:
             self.error = error
             self.retry_at = client.net.now() + client.reconnect_backoff.delay(self.failures)
             client.suspect_metadata()
-            who = f"broker {self.node_id}" if self.node_id >= 0 else "bootstrap server"
+            who = f"broker {self.node_id}" if self.node_id >= 0 else f"bootstrap server {client.address(self.node_id)}"
             log.log(logging.WARNING if self.failures == 1 else logging.DEBUG, "%s: %s", who, error)
             return
         finally:

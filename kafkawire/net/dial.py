@@ -82,8 +82,9 @@ async def connect_in_turn(
 def _connect_error(host: str, port: int, failures: list[tuple[Address, AttemptFailed]]) -> ConnectError:
     kinds = {failure.kind for _, failure in failures if failure.stage != "connect"}
     kind = kinds.pop() if len(kinds) == 1 else ConnectError
-    reasons = "; ".join(f"{address}: {failure}" for address, failure in failures)
-    return kind(f"cannot connect to {host}:{port}: {reasons}")
+    where = f"{host}:{port}"
+    reasons = "; ".join(str(failure) if str(address) == where else f"{address}: {failure}" for address, failure in failures)
+    return kind(f"cannot connect to {where}: {reasons}")
 
 
 async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[Address]:

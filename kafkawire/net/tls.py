@@ -88,7 +88,7 @@ def server_name(host: str) -> str:
 def handshake_failed(error: OSError, host: str) -> AttemptFailed:
     """The reason in words that tell the user what to change."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        reason = f"the broker's certificate was refused: {error.verify_message}. {_advice(error, host)}"
+        reason = f"the broker's certificate was refused: {error.verify_message.rstrip('.')}. {_advice(error, host)}"
         return AttemptFailed("TLS", reason, TlsError)
     if isinstance(error, ssl.SSLError) and error.reason in _NOT_TLS:
         return AttemptFailed("TLS", "the port does not speak TLS: is security_protocol right?", NotKafkaError)
