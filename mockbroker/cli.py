@@ -104,7 +104,10 @@ class _Parser(argparse.ArgumentParser):
 
 def _topic(text: str) -> tuple[str, int]:
     name, _, partitions = text.partition(":")
-    return name, int(partitions or 1)
+    try:
+        return name, int(partitions or 1)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no NAME:PARTITIONS") from None
 
 
 def _config(text: str) -> tuple[str, str]:
@@ -126,4 +129,7 @@ def _json(text: str) -> dict[str, object]:
 
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
-    return host.strip("[]") or "127.0.0.1", int(port)
+    try:
+        return host.strip("[]") or "127.0.0.1", int(port)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no [ADDRESS:]PORT") from None

@@ -11,6 +11,7 @@ from kafkawire.errors import broker_error
 from kafkawire.message import Header, Message, TopicPartition
 from mockbroker import data
 from mockbroker.addresses import as_address, check_port
+from mockbroker.arguments import check_argument
 from mockbroker.clock import MockClock
 from mockbroker.cluster import Cluster
 from mockbroker.config_values import ConfigText, as_text
@@ -55,8 +56,10 @@ class MockBroker:
     def advertise(self, host: str, port: int) -> None:
         """Have clients told of another address, such as that of a proxy; it stays until the cluster is started again.
 
-        Raises ValueError for what is no port.
+        Raises TypeError, and ValueError for what is no port.
         """
+        check_argument("host", host, str)
+        check_argument("port", port, int)
         check_port(port)
 
         def tell() -> None:
@@ -226,10 +229,12 @@ class MockCluster:
 
     def move_coordinator(self, group: str, broker: int) -> None:
         """Make a broker the coordinator of a group, and of those that are kept in the same partition."""
+        check_argument("group", group, str)
         self.call(lambda: self.cluster.move_coordinator(group, broker))
 
     def coordinator(self, group: str) -> int | None:
         """The id of the broker that coordinates a group."""
+        check_argument("group", group, str)
         found = self.call(lambda: self.cluster.coordinator(group))
         return None if found is None else found.id
 
@@ -290,11 +295,16 @@ class MockCluster:
 
     def committed(self, group: str, topic: str, partition: int = 0) -> int | None:
         """The offset that a group has committed for a partition."""
+        check_argument("group", group, str)
+        check_argument("topic", topic, str)
+        check_argument("partition", partition, int)
         found = self.call(lambda: self.cluster.groups.committed(group, TopicPartition(topic, partition)))
         return None if found is None else found.offset
 
     def commit(self, group: str, topic: str, partition: int, offset: int) -> None:
         """Commit for a group that has no members, as administrators do who reset it. ValueError for a negative offset."""
+        check_argument("group", group, str)
+        check_argument("offset", offset, int)
         if offset < 0:
             raise ValueError(f"a group cannot commit offset {offset}")
 
@@ -306,6 +316,7 @@ class MockCluster:
 
     def delete_group(self, group: str) -> None:
         """Delete a group that has no members, with its offsets."""
+        check_argument("group", group, str)
 
         def delete() -> None:
             error = self.cluster.groups.delete(group)

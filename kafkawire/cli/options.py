@@ -18,6 +18,9 @@ __all__ = ["as_json", "cluster"]
 PROPERTY = re.compile(r"\s*(?P<name>[^\s=:]+)\s*[=:]\s*(?P<value>.*?)\s*")
 """A line of a properties file. Continued lines and escapes are not read."""
 
+LONGEST = 1_000_000
+"""Seconds that nobody waits for a cluster."""
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -40,7 +43,7 @@ def cluster(command: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--timeout",
         metavar="SECONDS",
-        type=click.FloatRange(min=0, min_open=True),
+        type=float,
         default=5,
         show_default=True,
         help="How long the cluster may take to answer.",
@@ -49,6 +52,8 @@ def cluster(command: Callable[..., None]) -> Callable[..., None]:
     def with_client(
         *, bootstrap: str | None, settings: tuple[str, ...], config: Path | None, timeout: float, **others: Any
     ) -> None:
+        if not 0 < timeout < LONGEST:
+            raise click.BadParameter(f"{timeout:g} is not between 0 and {LONGEST:,}.", param_hint="--timeout")
         logging.getLogger("kafkawire").addHandler(logging.NullHandler())  # what goes wrong is told once, as the command's error
         properties = {"default.api.timeout.ms": str(max(1, round(timeout * 1000)))}
         if config is not None:

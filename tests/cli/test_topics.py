@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 
+import pytest
 import trustme
 from click.testing import CliRunner
 
@@ -56,3 +57,10 @@ def test_tls_and_other_options_come_from_the_command_line_and_from_a_file(tmp_pa
 
 def test_a_cluster_without_topics(mock_kafka):
     assert json.loads(topics(mock_kafka, "--json")) == []
+
+
+@pytest.mark.parametrize("timeout", ["nan", "inf", "0", "-1", "1e9"])
+def test_a_timeout_that_is_none(timeout):
+    done = CliRunner().invoke(app, ["topics", "--timeout", timeout])
+    assert done.exit_code == 2
+    assert "Invalid value for --timeout" in done.output

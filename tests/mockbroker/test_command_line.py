@@ -124,6 +124,8 @@ def test_what_it_cannot_do_it_says():
             ),
             (["--http", "99999"], "99999 is no port"),
             (["--http", "-1"], "-1 is no port"),
+            (["--http", "web"], "'web' is no [ADDRESS:]PORT"),
+            (["--topic", "flights:six"], "'flights:six' is no NAME:PARTITIONS"),
             (["--port", "99999"], "99999 is no port"),
             (["--port", "65535", "--brokers", "2"], "65536 is no port"),
             (["--config", "num.partitons=3"], "num.partitions"),

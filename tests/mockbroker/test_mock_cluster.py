@@ -198,3 +198,35 @@ def test_lines_that_cannot_be_loaded_load_nothing(tmp_path, line, reason):
         with pytest.raises(ValueError, match=reason):
             mock.load(path)
         assert list(mock.cluster.topics) == []
+
+
+@pytest.mark.parametrize("wrong", [None, 5, b"g", ["g"], object()], ids=str)
+def test_the_id_of_a_group_is_text(mock_kafka, wrong):
+    """A mistake must not make a test green: that nothing is committed for 5 says nothing of the group "5"."""
+    mock_kafka.create_topic("t")
+    for call in (
+        lambda: mock_kafka.committed(wrong, "t"),
+        lambda: mock_kafka.commit(wrong, "t", 0, 1),
+        lambda: mock_kafka.delete_group(wrong),
+        lambda: mock_kafka.coordinator(wrong),
+        lambda: mock_kafka.move_coordinator(wrong, 1),
+    ):
+        with pytest.raises(TypeError, match=r"'group' is .* it has to be text"):
+            call()
+
+
+def test_what_is_committed_and_advertised_is_checked(mock_kafka):
+    mock_kafka.create_topic("t")
+    broker = mock_kafka.brokers[1]
+    for call, name in (
+        (lambda: mock_kafka.commit("g", "t", 0, 1.5), "offset"),
+        (lambda: mock_kafka.commit("g", "t", 0, "1"), "offset"),
+        (lambda: mock_kafka.committed("g", 5), "topic"),
+        (lambda: mock_kafka.committed("g", "t", "0"), "partition"),
+        (lambda: broker.advertise(None, 9092), "host"),
+        (lambda: broker.advertise("localhost", "9092"), "port"),
+    ):
+        with pytest.raises(TypeError, match=f"'{name}' is"):
+            call()
+    assert mock_kafka.committed("g", "t") is None
+    assert broker.advertised == broker.address
