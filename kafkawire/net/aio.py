@@ -163,6 +163,7 @@ class Link(asyncio.BufferedProtocol):
         """The socket is closed."""
         self._fail(self._explain(exc))
         self._net.links.discard(self)
+        self._peer.end()
         _resolve(self.gone)
 
     # ---- on the loop's thread

@@ -303,6 +303,7 @@ class Link:
                 self.error = ConnectionLost("closed")
             self.sock.close()
         self._complete_all()
+        self._peer.end()
 
     def abandon(self, error: Exception) -> None:
         """Drop the socket without a word: it belongs to the parent process."""

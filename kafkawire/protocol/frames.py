@@ -229,6 +229,11 @@ class ClientPeer:
             if waiting is pending:
                 self._waiting.pop(correlation_id, None)
 
+    def end(self) -> None:
+        """Let go of a response that has not come to its end: the connection is closed, and may be remembered for long."""
+        self._big_view = self._view
+        self._big = None
+
     def outstanding(self) -> list[Any]:
         """The pendings whose response has not come, oldest first."""
         answered = self._answered

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import struct
+import tracemalloc
 
 import pytest
 
@@ -11,6 +13,9 @@ from kafkawire.net.base import call, join
 from kafkawire.protocol.frames import RequestFrame
 from tests.net.drivers import SOON, both_drivers, connect, run_blocking
 from tests.net.server import CUT, ECHO, HANG_UP, SILENT, SLOWLY, STALL, Server, big, echo, frame, payload
+
+CLAIMED = 20_000_000
+"""Bytes that a response says to have."""
 
 
 @both_drivers
@@ -175,6 +180,30 @@ def test_a_frame_of_impossible_size_takes_the_link_down(run):
 
     with Server(greeting=b"\xff\xff\xff\xff") as server, pytest.raises(ValueError, match="malformed"):
         run(flow)
+
+
+@both_drivers
+def test_a_link_that_is_down_keeps_no_part_of_a_response(run):
+    """It may be remembered in an error's traceback for long, and a size is easily claimed."""
+
+    async def flow(net):
+        before = tracemalloc.get_traced_memory()[0]
+        link, other = await connect(net, claiming), await connect(net, answering)
+        with pytest.raises(RequestTimedOut):
+            await call(net, link, echo(1), net.now() + 0.2)
+        assert tracemalloc.get_traced_memory()[0] - before > 0.9 * CLAIMED
+        link.fail(ConnectionLost("too slow"))
+        end = net.now() + SOON
+        while tracemalloc.get_traced_memory()[0] - before > 0.1 * CLAIMED:
+            await call(net, other, echo(1), end)
+        assert str(link.error) == "too slow"
+
+    tracemalloc.start()
+    try:
+        with Server(greeting=struct.pack(">i", CLAIMED) + bytes(100)) as claiming, Server() as answering:
+            run(flow)
+    finally:
+        tracemalloc.stop()
 
 
 @both_drivers
