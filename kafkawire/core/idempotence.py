@@ -8,7 +8,7 @@ from kafkawire.config import ProducerOptions
 from kafkawire.core.accumulator import Accumulator
 from kafkawire.core.client import Client
 from kafkawire.core.flight import Flight
-from kafkawire.errors import BrokerError, ConfigurationError, ErrorCode, KafkaError, UnsupportedVersionError, broker_error
+from kafkawire.errors import AuthorizationError, ConfigurationError, KafkaError, UnsupportedVersionError, broker_error
 from kafkawire.net.base import NEVER
 from kafkawire.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
@@ -80,10 +80,10 @@ class Idempotence:
             node = client.any_broker()
             answer: InitProducerIdResponse = await client.call(node, request, client.net.now() + self._timeout)
             if answer.error_code:
-                raise broker_error(ErrorCode.of(answer.error_code), "InitProducerId")
+                raise broker_error(answer.error_code, "InitProducerId")
         except KafkaError as error:
             self._error = error
-            if isinstance(error, UnsupportedVersionError | BrokerError) and not error.retriable:
+            if isinstance(error, UnsupportedVersionError | AuthorizationError):
                 self._refused = error
             self._failures += 1
             self._retry_at = client.net.now() + client.retry_backoff.delay(self._failures)
