@@ -421,7 +421,6 @@ class ConsumerCore:
             if isinstance(found, int):
                 state.topic_id = topic_id
                 state.position = found
-                state.failures = 0
                 state.lost = False
                 continue
             self._fetcher.pause(state, now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafkawire.config import ConsumerOptions
@@ -222,21 +222,26 @@ class Fetcher:
             frame = request.pending.result()
             response: FetchResponse = decode_response(FetchResponse, request.version, frame)
             if response.error_code:
-                raise broker_error(ErrorCode.of(response.error_code), f"Fetch from {request.link.address}")
+                raise broker_error(response.error_code, f"Fetch from {request.link.address}")
         except KafkaError as error:
-            self._failed(request, error, now)
+            self._failed(request.link, request.asked.values(), error, now)
             return
         request.link.note_throttle(response, FetchRequest, request.version, now)
+        answers = dict(partition_answers(response, request.names))
+        missing = [asked for tp, asked in request.asked.items() if tp not in answers]
+        if missing:
+            silent = DecodeError("the answer is silent on a partition that was asked for", api="Fetch", version=request.version)
+            self._failed(request.link, missing, silent, now)
         pieces: list[Piece] = []
-        for tp, answer in partition_answers(response, request.names):
-            asked = request.asked.get(tp)
+        for tp, asked in request.asked.items():
+            answer = answers.get(tp)
             # While a leader moves both may be asked for the same offset, and an interrupted step takes an answer in again.
-            if asked is None or asked.state.epoch != asked.epoch or self.buffer.end(asked.state) != asked.offset:
+            if answer is None or asked.state.epoch != asked.epoch or self.buffer.end(asked.state) != asked.offset:
                 continue
             state = asked.state
             state.unreadable = 0
             if answer.error_code:
-                self._refused(asked, ErrorCode.of(answer.error_code), now)
+                self._refused(asked, answer.error_code, now)
                 continue
             if request.version >= CHECKS_EPOCHS and not state.topic_id_known:
                 if asked.leader_epoch < state.leader_epoch:
@@ -249,21 +254,21 @@ class Fetcher:
             pieces += self._pieces(asked, answer.records, request.version)
         self.buffer = self.buffer.add(pieces)
 
-    def _failed(self, request: InFlight, error: KafkaError, now: float) -> None:
-        """No answer, or one that is of no use for any partition."""
+    def _failed(self, link: BrokerLink, partitions: Iterable[Asked], error: KafkaError, now: float) -> None:
+        """No answer, or one that is of no use for these partitions."""
         if isinstance(error, DecodeError):
-            request.link.link.fail(error)
-        log.warning("fetch from %s: %s", request.link.address, error)
+            link.link.fail(error)
+        log.warning("fetch from %s: %s", link.address, error)
         self._client.suspect_metadata()
         passes = error.retriable and not isinstance(error, DecodeError)
-        for asked in request.asked.values():
+        for asked in partitions:
             state = asked.state
             self.pause(state, now)
             if passes or state.epoch != asked.epoch:
                 continue
             state.unreadable += 1
             if state.unreadable >= UNREADABLE_FOR_GOOD:
-                self.report(state, _unreadable(error, asked, request.link))
+                self.report(state, _unreadable(error, asked, link))
 
     def _pieces(self, asked: Asked, records: memoryview | None, version: int) -> list[Piece]:
         if not records:
@@ -275,12 +280,13 @@ class Fetcher:
             batches.extend(read_batches(records, check_crcs=self._options["check_crcs"]))
         except CorruptRecordsError as failure:
             error = located(failure, state.tp, batches[-1].next_offset if batches else offset)
-        if not batches and error is None:
-            error = self._too_large(asked, len(records), version)
-        if error is not None and not batches and not self.buffer.holds(state):
+        news = list(_forward(batches, offset))
+        if error is None and not news:
+            error = self._too_large(asked, len(records), version) if not batches else _nothing_new(asked)
+        if error is not None and not news and not self.buffer.holds(state):
             self.report(state, error)
-        batches = [batch for batch in batches if batch.next_offset > offset]
-        return list(_group(state, offset, batches, self._options["max_decompressed_bytes"]))
+            self.pause(state, self._client.net.now())
+        return list(_group(state, offset, news, self._options["max_decompressed_bytes"]))
 
     def _too_large(self, asked: Asked, size: int, version: int) -> KafkaError:
         """Part of a batch and nothing else (trap 41)."""
@@ -291,8 +297,8 @@ class Fetcher:
             f"{asked}: the next message is larger than max_partition_fetch_bytes={self._settings.partition_bytes}: raise it",
         )
 
-    def _refused(self, asked: Asked, code: ErrorCode, now: float) -> None:
-        state, where = asked.state, f"Fetch of {asked}"
+    def _refused(self, asked: Asked, error_code: int, now: float) -> None:
+        state, code = asked.state, ErrorCode.of(error_code)
         if code is ErrorCode.OFFSET_OUT_OF_RANGE:
             if self.buffer.position(state) == asked.offset:  # or the position has moved on since (trap 101)
                 self._lose_position(asked, "the partition does not have that offset", now)
@@ -301,7 +307,7 @@ class Fetcher:
         if code.refresh_metadata or code is ErrorCode.UNKNOWN_LEADER_EPOCH:
             self._client.suspect_metadata()
         if not code.retriable:
-            self.report(state, broker_error(code, where))
+            self.report(state, broker_error(error_code, f"Fetch of {asked}"))
         self.pause(state, now)
 
     def _note_recreated(self, topic: Topic) -> None:
@@ -321,10 +327,12 @@ class Fetcher:
         if start == "none":
             text = f"{asked}: {reason}, and auto_offset_reset is 'none': seek to an offset that exists"
             self.report(state, OffsetOutOfRangeError(ErrorCode.OFFSET_OUT_OF_RANGE, text))
-            self.pause(state, now)
         else:
             self.note(PositionReset(state.tp.topic, state.tp.partition, asked.offset, start, reason))
+            failures = state.failures
             state.seek(None, self._reset)
+            state.failures = failures  # who names the next position and who refuses it may go on to disagree
+        self.pause(state, now)
         state.lost = True
 
 
@@ -335,6 +343,18 @@ def _unreadable(error: KafkaError, asked: Asked, link: BrokerLink) -> KafkaError
         return broker_error(error.code, where)
     advice = "seek past it to go on, or go on polling to try again"
     return CorruptRecordsError(f"{where} cannot be read, the last since: {error}; {advice}")
+
+
+def _nothing_new(asked: Asked) -> KafkaError:
+    return CorruptRecordsError(f"{asked}: the answer holds nothing but records before that")
+
+
+def _forward(batches: Iterable[RecordBatch], offset: int) -> Iterator[RecordBatch]:
+    """Those that hold offsets from `offset` on which none before them holds: a batch that comes twice is read once."""
+    for batch in batches:
+        if batch.next_offset > offset:
+            offset = batch.next_offset
+            yield batch
 
 
 def _group(state: PartitionState, offset: int, batches: list[RecordBatch], limit: int) -> Iterator[Packed]:

@@ -119,7 +119,7 @@ async def _ask(
             tp = TopicPartition(answered.name, partition.partition_index)
             code = ErrorCode.of(partition.error_code)
             if code is not ErrorCode.NONE:
-                error = broker_error(code, f"ListOffsets of {tp.topic} partition {tp.partition}")
+                error = broker_error(partition.error_code, f"ListOffsets of {tp.topic} partition {tp.partition}")
                 if not code.retriable:
                     raise error
             elif tp in times:

@@ -76,7 +76,7 @@ class OneFetch:
             if answered != tp:
                 continue
             if answer.error_code:
-                raise broker_error(ErrorCode.of(answer.error_code), f"Fetch of {tp.topic} partition {tp.partition} at {offset}")
+                raise broker_error(answer.error_code, f"Fetch of {tp.topic} partition {tp.partition} at {offset}")
             if not answer.records:
                 return []
             batches = list(read_batches(answer.records, check_crcs=self._options["check_crcs"]))

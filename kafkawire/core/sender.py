@@ -181,11 +181,11 @@ class Sender:
                 offset = answer.base_offset if answer.base_offset >= 0 else None
                 self._accumulator.complete(batch, None, offset, answer.log_append_time_ms)
             else:
-                self._refused(batch, ErrorCode.of(answer.error_code), answer.error_message, now)
+                self._refused(batch, answer.error_code, answer.error_message, now)
 
-    def _refused(self, batch: Batch, code: ErrorCode, text: str | None, now: float) -> None:
+    def _refused(self, batch: Batch, error_code: int, text: str | None, now: float) -> None:
         """A broker answered a batch with an error."""
-        queue = batch.queue
+        queue, code = batch.queue, ErrorCode.of(error_code)
         if code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             self._accumulator.complete(batch)  # it was written by an earlier attempt (trap 63)
             return
@@ -193,7 +193,7 @@ class Sender:
             self._accumulator.split(batch)
             return
         where = f"{queue.topic} partition {queue.index}"
-        error = broker_error(code, f"{where}: {text}" if text else where)
+        error = broker_error(error_code, f"{where}: {text}" if text else where)
         if code.refresh_metadata:
             self._client.suspect_metadata()
         if self._idempotence.active and code in _NEW_PRODUCER_ID:

@@ -32,10 +32,10 @@ MUTATIONS = (
     Mutation(
         "a fetch that failed does not have metadata asked for",
         "kafkawire/core/fetcher.py",
-        """        log.warning("fetch from %s: %s", request.link.address, error)
+        """        log.warning("fetch from %s: %s", link.address, error)
         self._client.suspect_metadata()
 """,
-        """        log.warning("fetch from %s: %s", request.link.address, error)
+        """        log.warning("fetch from %s: %s", link.address, error)
 """,
         ("tests/sim/test_silent_leader.py",),
     ),
