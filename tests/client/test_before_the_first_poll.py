@@ -136,3 +136,13 @@ def test_close_takes_a_timeout_and_may_be_called_again(face, kafka):
     c.close(timeout=5)
     c.close(5)
     c.close()
+
+
+def test_what_was_paused_before_the_topics_were_known_is_forgotten_with_them(face, kafka):
+    with face.Consumer("many", bootstrap_servers=kafka.bootstrap) as c:
+        c.pause(("many", 0))
+        assert c.paused() == {("many", 0)}
+        c.assign([("one", 0)])
+        assert c.paused() == set()
+        c.assign([("many", 0)])
+        assert c.paused() == set()
