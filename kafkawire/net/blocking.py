@@ -46,6 +46,12 @@ T = TypeVar("T")
 _LONGEST_POLL = 86400.0
 """Seconds; epoll takes its timeout as an int of milliseconds."""
 
+_LONGEST_WAIT_OF_MAIN = 1.0
+"""Seconds; CPython notices an interrupt that comes between its check for signals and the system call only when that returns.
+
+In between, the main thread may wait for another one to take the GIL, which makes that likely where others are busy.
+"""
+
 _JOIN_TIMEOUT = 5.0
 """Seconds that close() waits for spawned flows to end."""
 
@@ -318,7 +324,7 @@ class Net:
             if gate is None:
                 self._lead(signal, deadline)
             elif deadline > (now := time.monotonic()):
-                gate.acquire(True, min(deadline - now, threading.TIMEOUT_MAX))
+                gate.acquire(True, min(deadline - now, _longest_wait()))
             if signal.flag or time.monotonic() >= deadline:
                 return bool(signal.flag)
             if gate is None:
@@ -387,7 +393,7 @@ class Net:
             left = deadline - time.monotonic()
             if left <= 0:
                 return
-            events = self._selector.select(min(left, _LONGEST_POLL))
+            events = self._selector.select(min(left, _longest_wait()))
             self.polling = False
             for key, mask in events:
                 link: Link | None = key.data
@@ -444,6 +450,11 @@ class Net:
         self._selector.close()
         self._ear.close()
         self._bell.close()
+
+
+def _longest_wait() -> float:
+    """Seconds that this thread may wait in one system call: interrupts come to the main thread only."""
+    return _LONGEST_WAIT_OF_MAIN if threading.get_ident() == threading.main_thread().ident else _LONGEST_POLL
 
 
 _nets: weakref.WeakSet[Net] = weakref.WeakSet()

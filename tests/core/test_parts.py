@@ -11,7 +11,7 @@ from kafkawire.core.buffer import Buffer, Packed
 from kafkawire.core.columns import Columns
 from kafkawire.core.faces import DeliveryFace
 from kafkawire.core.partition import PartitionState
-from kafkawire.errors import BrokerError, DecodeError, ErrorCode, UnsupportedVersionError
+from kafkawire.errors import BrokerError, DecodeError, ErrorCode, KafkaError, UnsupportedVersionError
 from kafkawire.message import TopicPartition
 from kafkawire.net.base import NEVER
 from kafkawire.protocol.handshake import common_version, read_api_versions
@@ -75,6 +75,24 @@ def test_a_batch_waits_for_its_time_or_for_a_flush():
     assert len(taken(made, now=0.9)) == 1
     made.end_flush(made)
     assert made.drain(2.0, {1: 10**9}, lambda *_: 1).due == NEVER
+
+
+def test_lines_about_the_same_failures_keep_their_distance():
+    made = accumulator(linger_ms=0)
+
+    def lines(now, failures=0):
+        for _ in range(failures):
+            made.append("t", b"v")
+            (batch,) = taken(made, now=0.5)
+            made.complete(batch, KafkaError("refused"))
+        return made.drain(now, {}, lambda *_: 1).losses
+
+    assert lines(0.9, failures=3) == []
+    assert [line.partition(" ")[0] for line in lines(1.0)] == ["3"]
+    for now in (2.0, 10.0, 30.9):
+        assert lines(now, failures=2) == []
+    assert [line.partition(" ")[0] for line in lines(31.0)] == ["6"]
+    assert lines(1e9) == []
 
 
 def test_a_new_leader_gets_nothing_before_the_old_one_has_answered():
