@@ -1,4 +1,4 @@
-"""What a consumer does by itself that its user should know of, though it is no error: `Consumer.events()` returns it."""
+"""Events of a consumer, returned by `Consumer.events()`: no errors, but its user should know of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ __all__ = ["Event", "PositionReset", "TopicRecreated"]
 class TopicRecreated:
     """A topic was deleted and created again under its name: its offsets mean other records now.
 
-    A PositionReset follows for each of its partitions, once what was fetched of the old topic has been returned.
+    A PositionReset follows for each of its partitions, once what was fetched of the old topic has been returned. Brokers before
+    2.8 have no topic ids: there a leader epoch that goes back tells, and before 2.1 only a position that the new topic does not
+    have. Where it has grown past that position, reading goes on there unnoticed.
     """
 
     topic: str
