@@ -115,7 +115,7 @@ MUTATIONS = (
         "kafkawire/core/consumer.py",
         "            await self._net.wait(self._signal, min(due, deadline))\n",
         "            self._signal.clear()\n            await self._net.wait(self._signal, min(due, deadline))\n",
-        ("nothing-wrong",),
+        ("tests/sim/test_wake_ups.py",),
     ),
     Mutation(
         "pauses that brokers ask for are not kept",
