@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkawire.core.broker import Address, BrokerLink
 from kafkawire.core.flight import Flight
-from kafkawire.errors import KafkaError
+from kafkawire.errors import ClosedError, KafkaError
 
 if TYPE_CHECKING:
     from kafkawire.core.client import Client
@@ -80,7 +80,7 @@ class Slot:
                 self.link.link.close()
             link = await client.dialer.open(address, self._tell)
         except KafkaError as error:
-            if client.closed:
+            if client.closed or isinstance(error, ClosedError):  # the driver may be closed, or its loop, and not the client
                 return
             self.failures += 1
             self.error = error

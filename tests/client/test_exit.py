@@ -34,7 +34,7 @@ async def main():
 BY_INTERRUPT = (1, -signal.SIGINT)
 """The exit codes of an interpreter that Ctrl-C has ended, before and since Python 3.13."""
 
-ENDS = {
+ENDS: dict[str, tuple[int | tuple[int, ...], str]] = {
     "end of the script": (0, ""),
     "sys.exit": (3, "sys.exit(3)"),
     "exception": (1, "1 / 0"),

@@ -72,7 +72,7 @@ def test_one_fetch_that_cannot_be_read(face, kafka):
     kafka.flip("Fetch", at=COUNT_OF_TOPICS)
     address = kafka.brokers[kafka.leader("one", 0)].address
     with (
-        face.Consumer(bootstrap_servers=kafka.bootstrap, default_api_timeout_ms=300, **QUICK) as c,
+        face.Consumer(bootstrap_servers=kafka.bootstrap, default_api_timeout_ms=2_000, **QUICK) as c,
         pytest.raises(DecodeError, match=rf"Fetch.*{address} about one partition 0 at 3"),
     ):
         c.fetch("one", 0, 3)
@@ -81,7 +81,7 @@ def test_one_fetch_that_cannot_be_read(face, kafka):
 def test_offsets_that_cannot_be_read(face, kafka):
     kafka.flip("ListOffsets", at=COUNT)
     address = kafka.brokers[kafka.leader("one", 0)].address
-    with face.Consumer("one", bootstrap_servers=kafka.bootstrap, default_api_timeout_ms=300, **QUICK) as c:
+    with face.Consumer("one", bootstrap_servers=kafka.bootstrap, default_api_timeout_ms=2_000, **QUICK) as c:
         for call in (lambda: c.poll(timeout=SOON), lambda: c.position(ONE), lambda: c.end_offsets([ONE])):
             with pytest.raises(DecodeError, match=rf"ListOffsets.*{address}"):
                 call()

@@ -4,7 +4,7 @@
 const readline = require("node:readline")
 
 const FETCH_WAIT_MS = 50
-const TIMEOUT = 25_000
+const TIMEOUT = 60_000
 const XERIAL = Buffer.from("82534e41505059000000000100000001", "hex")
 
 // kafkajs's admin sets offsets by a consumer of its own, which would wait five seconds for records before it ends.
