@@ -23,7 +23,7 @@ from kafkawire.errors import (
 from kafkawire.message import TopicPartition
 from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 
-__all__ = ["EARLIEST", "LATEST", "Found", "check_partitions", "list_offsets"]
+__all__ = ["EARLIEST", "LATEST", "Found", "cause_at", "check_partitions", "list_offsets"]
 
 LATEST = -1
 EARLIEST = -2
@@ -50,16 +50,16 @@ async def list_offsets(
     for topic in {tp.topic for tp in times}:
         check_partitions(times, await client.topic(topic, deadline))
     attempts = 0
+    error: KafkaError | None = None
     while True:
         missing = {tp: time for tp, time in times.items() if tp not in found}
-        error: KafkaError | None = None
         for node, asked in _by_leader(client, missing).items():
             try:
                 answers, refused = await _ask(client, node, asked, deadline)
             except (NetworkError, RequestTimedOut) as failure:
                 if not failure.retriable:
                     raise
-                error = failure
+                error = cause_at(deadline, client.net.now(), failure, error)
                 continue
             found.update(answers)
             error = refused or error
@@ -70,7 +70,15 @@ async def list_offsets(
         await client.net.wait(client.net.signal(), pause)
         if client.net.now() >= deadline:
             raise error or TimedOut(f"no leader in the time given for {sorted(set(times) - set(found))}")
-        await client.refresh(deadline)
+        try:
+            await client.refresh(deadline)
+        except TimedOut as failure:
+            raise cause_at(deadline, client.net.now(), failure, error) from None
+
+
+def cause_at(deadline: float, now: float, error: KafkaError, earlier: KafkaError | None) -> KafkaError:
+    """The error to report of an attempt: the one before it, where the deadline cut the attempt off and so says no cause."""
+    return earlier if earlier is not None and isinstance(error, TimedOut) and now >= deadline else error
 
 
 def check_partitions(asked: Iterable[TopicPartition], topic: Topic) -> None:

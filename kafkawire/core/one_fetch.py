@@ -7,7 +7,7 @@ from dataclasses import replace
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.client import Client
 from kafkawire.core.fetch_request import FetchSettings, build_request, located, partition_answers
-from kafkawire.core.offsets import check_partitions
+from kafkawire.core.offsets import cause_at, check_partitions
 from kafkawire.core.slot import Purpose
 from kafkawire.errors import (
     CorruptRecordsError,
@@ -44,22 +44,24 @@ class OneFetch:
         Where they unpack to more than fetch_max_bytes, those that come first.
         """
         attempts = 0
+        failure: KafkaError | None = None
         settings = replace(FetchSettings.of(self._options), max_bytes=max_bytes, partition_bytes=max_bytes)
         check_partitions([tp], await self._client.topic(tp.topic, deadline))
         while True:
             try:
+                if failure is not None:
+                    await self._client.refresh(deadline)
                 return await self._fetch_once(tp, offset, settings, deadline)
             except KafkaError as error:
                 if not error.retriable:
                     raise
-                failure = error
+                failure = cause_at(deadline, self._net.now(), error, failure)
             attempts += 1
             await self._net.wait(
                 self._net.signal(), min(deadline, self._net.now() + self._client.retry_backoff.delay(attempts))
             )
             if self._net.now() >= deadline:
                 raise failure
-            await self._client.refresh(deadline)
 
     async def _fetch_once(self, tp: TopicPartition, offset: int, settings: FetchSettings, deadline: float) -> list[Message]:
         snapshot = self._client.snapshot

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkawire.errors import BootstrapError, CorruptRecordsError, DecodeError
+from kafkawire.errors import BootstrapError, BrokerError, CorruptRecordsError, DecodeError, ErrorCode
 from kafkawire.message import TopicPartition
 from tests.client.faces import SOON
 
@@ -76,6 +76,28 @@ def test_one_fetch_that_cannot_be_read(face, kafka):
         pytest.raises(DecodeError, match=rf"Fetch.*{address} about one partition 0 at 3"),
     ):
         c.fetch("one", 0, 3)
+
+
+@pytest.mark.parametrize("api", ["Fetch", "Metadata"])
+def test_the_cause_is_said_when_the_deadline_cuts_the_next_attempt_off(face, kafka, api):
+    """Only the first Fetch is answered, with what cannot be read; then nothing of `api` is."""
+    fill(kafka)
+    kafka.flip("Fetch", at=COUNT_OF_TOPICS, times=1)
+    with face.Consumer(bootstrap_servers=kafka.bootstrap, default_api_timeout_ms=2_000, **QUICK) as c:
+        c.end_offsets([ONE])
+        kafka.drop(api, nth=2 if api == "Fetch" else 1)
+        with pytest.raises(DecodeError, match=r"Fetch.*about one partition 0 at 3"):
+            c.fetch("one", 0, 3, timeout=0.5)
+
+
+def test_the_refusal_of_offsets_is_said_when_the_deadline_cuts_the_next_attempt_off(face, kafka):
+    fill(kafka)
+    with face.Consumer(bootstrap_servers=kafka.bootstrap, **QUICK) as c:
+        c.end_offsets([ONE])
+        kafka.fail("ListOffsets", ErrorCode.NOT_LEADER_OR_FOLLOWER, times=1)
+        kafka.drop("ListOffsets", nth=2)
+        with pytest.raises(BrokerError, match="NOT_LEADER_OR_FOLLOWER"):
+            c.end_offsets([ONE], timeout=0.5)
 
 
 def test_offsets_that_cannot_be_read(face, kafka):
