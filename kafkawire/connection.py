@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Unpack
 
+from kafkawire._clients.base import Closing, ConnectionFace
 from kafkawire.config import ConnectionOptions, connection_part
-from kafkawire.core.faces import Closing, ConnectionFace
-from kafkawire.core.metadata import Broker, Partition
+from kafkawire.core.cluster.metadata import Broker, Partition
 from kafkawire.foreign_methods import ADMIN, instead_of
 from kafkawire.net.blocking import Net, run
 from kafkawire.protocol.schema import Request

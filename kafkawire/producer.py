@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, Never, Unpack, cast
 
+from kafkawire._clients.base import BatchDeliveryFace, Closing, DeliveryFace, ProducerFace, one_time, options_only, shared
 from kafkawire.config import ProducerOptions
 from kafkawire.connection import Connection, connect_for
 from kafkawire.core.arguments import seconds
-from kafkawire.core.batch import Batch, DeliveryCallback
-from kafkawire.core.deliveries import raise_failures, tell, written_by
-from kafkawire.core.faces import BatchDeliveryFace, Closing, DeliveryFace, ProducerFace, one_time, options_only, shared
-from kafkawire.core.producer import wait_done
+from kafkawire.core.produce.batch import Batch, DeliveryCallback
+from kafkawire.core.produce.deliveries import raise_failures, tell, written_by
+from kafkawire.core.produce.flows import wait_done
 from kafkawire.errors import KafkaError, TimedOut
 from kafkawire.foreign_methods import DELIVERY, PRODUCER, instead_of
 from kafkawire.message import Header, RecordMetadata, SentK, SentV

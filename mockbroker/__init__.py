@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mockbroker.clock import MockClock
-    from mockbroker.cluster import Cluster
-    from mockbroker.connection import ServerConnection
-    from mockbroker.exchange import Exchange
-    from mockbroker.faults import Barrier, Fault
-    from mockbroker.journal import Journal
-    from mockbroker.memory import MemoryServer
+    from mockbroker.broker.connection import ServerConnection
+    from mockbroker.drive.clock import MockClock
+    from mockbroker.drive.memory import MemoryServer
     from mockbroker.mock import MockBroker, MockCluster
+    from mockbroker.observe.exchange import Exchange
+    from mockbroker.observe.faults import Barrier, Fault
+    from mockbroker.observe.journal import Journal
+    from mockbroker.state.cluster import Cluster
 
 __all__ = [
     "Barrier",
@@ -32,16 +32,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Barrier": "faults",
-    "Cluster": "cluster",
-    "Exchange": "exchange",
-    "Fault": "faults",
-    "Journal": "journal",
-    "MemoryServer": "memory",
+    "Barrier": "observe.faults",
+    "Cluster": "state.cluster",
+    "Exchange": "observe.exchange",
+    "Fault": "observe.faults",
+    "Journal": "observe.journal",
+    "MemoryServer": "drive.memory",
     "MockBroker": "mock",
-    "MockClock": "clock",
+    "MockClock": "drive.clock",
     "MockCluster": "mock",
-    "ServerConnection": "connection",
+    "ServerConnection": "broker.connection",
 }
 
 

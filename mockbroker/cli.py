@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from typing import NoReturn
 
 from kafkawire.errors import KafkaError
+from mockbroker.control.plain import parse
 from mockbroker.mock import MockCluster
-from mockbroker.plain import parse
 from mockbroker.profiles import LATEST
 
 __all__ = ["main"]
@@ -59,7 +59,7 @@ def _start(options: argparse.Namespace, running: ExitStack) -> str:
         running.callback(cluster.dump, options.dump)
     printed = [f"bootstrap.servers={cluster.bootstrap}"]
     if options.http is not None:
-        from mockbroker.control import ControlServer
+        from mockbroker.control.http import ControlServer
 
         control = running.enter_context(ControlServer(cluster, *options.http))
         printed.append(f"control={control.url}")

@@ -11,13 +11,13 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from kafkawire.message import Header, Message
 from kafkawire.protocol import records
 from kafkawire.protocol.murmur2 import murmur2
-from mockbroker.formats import re_encode
-from mockbroker.plain import get, parse
-from mockbroker.validator import append
+from mockbroker.control.plain import get, parse
+from mockbroker.records.formats import re_encode
+from mockbroker.records.validator import append
 
 if TYPE_CHECKING:
     from kafkawire.protocol.wire import Buffer
-    from mockbroker.cluster import Cluster
+    from mockbroker.state.cluster import Cluster
 
 __all__ = ["Record", "append_all", "append_records", "choose_partition", "dump", "from_plain", "load", "messages", "to_plain"]
 

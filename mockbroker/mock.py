@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Literal, Self
 from kafkawire.errors import broker_error
 from kafkawire.message import Header, Message, TopicPartition
 from mockbroker import data
-from mockbroker.addresses import as_address, check_port
 from mockbroker.arguments import check_argument
-from mockbroker.clock import MockClock
-from mockbroker.cluster import Cluster
-from mockbroker.config_values import ConfigText, as_text
+from mockbroker.configs.values import ConfigText, as_text
+from mockbroker.drive.addresses import as_address, check_port
+from mockbroker.drive.clock import MockClock
+from mockbroker.drive.server import Server
 from mockbroker.profiles import LATEST
-from mockbroker.server import Server
-from mockbroker.topics import NO_LEADER
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.topics import NO_LEADER
 
 if TYPE_CHECKING:
     import ssl
@@ -113,8 +113,8 @@ class MockCluster:
     clock: "held" if time is to stand still but for `clock.advance`.
 
     `fail`, `delay`, `hold`, `drop`, `disconnect`, `throttle`, `corrupt`, `mismatch`, `flip`, `cut` and `split` make faults (see
-    `mockbroker.faults.Faults`), `check_faults` asserts that each has fired; `journal` has what clients sent; `clock` may be
-    held and advanced. Refusals raise BrokerError with Kafka's code.
+    `mockbroker.observe.faults.Faults`), `check_faults` asserts that each has fired; `journal` has what clients sent; `clock`
+    may be held and advanced. Refusals raise BrokerError with Kafka's code.
     """
 
     def __init__(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
+from kafkawire._clients.base import AsyncClosing, ConnectionFace
 from kafkawire.config import ConnectionOptions, connection_part
-from kafkawire.core.faces import AsyncClosing, ConnectionFace
-from kafkawire.core.metadata import Broker, Partition
+from kafkawire.core.cluster.metadata import Broker, Partition
 from kafkawire.foreign_methods import ADMIN, instead_of
 from kafkawire.net.aio import Net
 from kafkawire.protocol.schema import Request

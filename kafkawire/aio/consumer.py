@@ -6,10 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Generic, Never, TypeVar, Unpack
 
-from kafkawire.aio.connection import Connection, connect_for
-from kafkawire.config import ConsumerOptions
-from kafkawire.core.arguments import seconds
-from kafkawire.core.faces import (
+from kafkawire._clients.base import (
     AsyncClosing,
     ConsumerFace,
     SomePartition,
@@ -19,7 +16,10 @@ from kafkawire.core.faces import (
     times_of,
     topic_names,
 )
-from kafkawire.core.offsets import EARLIEST, LATEST, Found
+from kafkawire.aio.connection import Connection, connect_for
+from kafkawire.config import ConsumerOptions
+from kafkawire.core.arguments import seconds
+from kafkawire.core.cluster.list_offsets import EARLIEST, LATEST, Found
 from kafkawire.foreign_methods import CONSUMER, POLL_TEXT, instead_of
 from kafkawire.message import K, Message, TopicPartition, V
 from kafkawire.protocol.records import no_rows

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Never, Unpack, cast
 
+from kafkawire._clients.base import AsyncClosing, BatchDeliveryFace, DeliveryFace, ProducerFace, one_time, options_only, shared
 from kafkawire.aio.connection import Connection, connect_for
 from kafkawire.config import ProducerOptions
-from kafkawire.core.batch import DeliveryCallback
-from kafkawire.core.deliveries import raise_failures, tell, written_by
-from kafkawire.core.faces import AsyncClosing, BatchDeliveryFace, DeliveryFace, ProducerFace, one_time, options_only, shared
-from kafkawire.core.producer import wait_done
+from kafkawire.core.produce.batch import DeliveryCallback
+from kafkawire.core.produce.deliveries import raise_failures, tell, written_by
+from kafkawire.core.produce.flows import wait_done
 from kafkawire.foreign_methods import ASYNC_DELIVERY, PRODUCER, instead_of
 from kafkawire.message import Header, RecordMetadata, SentK, SentV
 from kafkawire.net.base import NEVER

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kafkawire.errors import ClosedError, ConnectionLost, ForkedError, KafkaError, WrongLoopError
 from kafkawire.net.base import NEVER
-from kafkawire.net.dial import (
+from kafkawire.net.connect import (
     Address,
     AttemptFailed,
     connect_in_turn,

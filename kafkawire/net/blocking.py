@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kafkawire.errors import ClosedError, ConcurrentUseError, ForkedError
 from kafkawire.net import threads
 from kafkawire.net.base import NEVER
-from kafkawire.net.dial import Address, AttemptFailed, connect_in_turn, open_socket, tls_context
+from kafkawire.net.connect import Address, AttemptFailed, connect_in_turn, open_socket, tls_context
 from kafkawire.net.mutex import Mutex
 from kafkawire.net.sockets import IDLE, LEADING, WAITING, Link, Pending, Signal
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kafkawire.errors import ConnectionLost, ForkedError, KafkaError
-from kafkawire.net.dial import Address, AttemptFailed, reason_of, refuse_self_connect
+from kafkawire.net.connect import Address, AttemptFailed, reason_of, refuse_self_connect
 from kafkawire.net.mutex import Exclusive
 from kafkawire.protocol.frames import ClientPeer
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from kafkawire.errors import ConfigurationError, NotKafkaError, TlsError
 from kafkawire.net.base import HandshakeCut
-from kafkawire.net.dial import AttemptFailed, reason_of
+from kafkawire.net.connect import AttemptFailed, reason_of
 
 if TYPE_CHECKING:
     from kafkawire.config import TlsOptions

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mockbroker.served import SERVED
+from mockbroker.broker.registry import SERVED
 
 __all__ = ["LATEST", "Profile", "profile"]
 

@@ -12,7 +12,7 @@ import kafkawire
 from kafkawire.protocol.compression import Codec, compress
 from kafkawire.protocol.crc32c import crc32c
 from kafkawire.protocol.records import encode_record, seal_batch
-from mockbroker.log import Batch
+from mockbroker.state.log import Batch
 from tests import bare
 from tests.client.faces import SOON
 

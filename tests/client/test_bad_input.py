@@ -23,7 +23,7 @@ from kafkawire.protocol.crc32c import crc32c
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.records import encode_record, seal_batch
 from mockbroker import MockCluster
-from mockbroker.log import Batch
+from mockbroker.state.log import Batch
 from tests.client.faces import SOON
 
 

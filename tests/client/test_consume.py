@@ -23,8 +23,8 @@ from kafkawire.errors import (
 from kafkawire.message import TopicPartition
 from kafkawire.protocol.crc32c import crc32c
 from kafkawire.protocol.records import encode_record, seal_batch
-from mockbroker.log import Batch
-from mockbroker.topics import Partition
+from mockbroker.state.log import Batch
+from mockbroker.state.topics import Partition
 from tests.client.faces import SOON
 
 ONE = TopicPartition("one", 0)
@@ -643,7 +643,7 @@ def test_errors_for_good_come_out_and_reading_goes_on(face, kafka, code):
 
 def test_an_error_is_not_put_off_by_records_of_others(face, kafka, monkeypatch):
     """There may be some at every call, for ever."""
-    monkeypatch.setattr("kafkawire.core.consumer.ERROR_WAITS", 0.0)
+    monkeypatch.setattr("kafkawire.core.consume.flows.ERROR_WAITS", 0.0)
     kafka.move_leader("many", 0, kafka.leader("one", 0))
     fill(kafka, 1000, "many")
     kafka.fail("Fetch", ErrorCode.TOPIC_AUTHORIZATION_FAILED, topic="one")

@@ -15,7 +15,7 @@ import pytest
 
 import kafkawire
 import kafkawire.aio
-from kafkawire.core.queues import CLOSED
+from kafkawire.core.produce.partition_queue import CLOSED
 from tests.client.faces import SOON
 from tests.net.test_interrupts import Storm, what_python_cannot_help
 from tests.requirements import CI

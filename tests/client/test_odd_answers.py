@@ -8,7 +8,7 @@ import pytest
 
 from kafkawire.errors import BrokerError, CorruptRecordsError, DeliveryTimedOut, ErrorCode
 from kafkawire.message import TopicPartition
-from mockbroker.actions import Action
+from mockbroker.observe.actions import Action
 from tests.client.faces import SOON
 
 ONE = TopicPartition("one", 0)

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from kafkawire.core.backoff import Seldom
-from kafkawire.core.broker import Address, BrokerLink
+from kafkawire.core.cluster.backoff import Seldom
+from kafkawire.core.cluster.handshake import Address, BrokerLink
 from kafkawire.errors import TimedOut
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.messages.produce import ProduceRequest, ProduceResponse

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkawire.core.metadata import Snapshot, merge
+from kafkawire.core.cluster.metadata import Snapshot, merge
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.metadata import MetadataResponse
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kafkawire._clients.base import DeliveryFace
 from kafkawire.config import ProducerOptions, resolve
-from kafkawire.core.accumulator import Accumulator
-from kafkawire.core.backoff import Backoff
-from kafkawire.core.buffer import Buffer, Packed
-from kafkawire.core.columns import Columns
-from kafkawire.core.faces import DeliveryFace
-from kafkawire.core.partition import PartitionState
+from kafkawire.core.cluster.backoff import Backoff
+from kafkawire.core.consume.buffer import Buffer, Packed
+from kafkawire.core.consume.subscription import PartitionState
+from kafkawire.core.produce.accumulator import Accumulator
+from kafkawire.core.produce.columns import Columns
 from kafkawire.errors import BrokerError, DecodeError, ErrorCode, KafkaError, UnsupportedVersionError
 from kafkawire.message import TopicPartition
 from kafkawire.net.base import NEVER

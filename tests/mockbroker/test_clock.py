@@ -8,7 +8,7 @@ import pytest
 
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from mockbroker import MockCluster
-from mockbroker.timers import NEVER, Timers
+from mockbroker.state.timers import NEVER, Timers
 from tests.mockbroker.raw import MemoryMock, TcpClient, batch, fetch_request, fetched, produce_request, produced
 
 

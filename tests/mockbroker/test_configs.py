@@ -12,7 +12,7 @@ from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from kafkawire.protocol.messages.describe_configs import DescribeConfigsRequest
 from kafkawire.protocol.messages.incremental_alter_configs import IncrementalAlterConfigsRequest
 from kafkawire.protocol.messages.list_config_resources import ListConfigResourcesRequest
-from mockbroker.configs import known_configs
+from mockbroker.configs.definitions import known_configs
 from tests.mockbroker.raw import MemoryMock
 
 TOPIC, BROKER = 2, 4

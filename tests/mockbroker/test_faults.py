@@ -17,7 +17,7 @@ from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest
 from mockbroker import MockCluster
-from mockbroker.actions import ACTIONS
+from mockbroker.observe.actions import ACTIONS
 from tests.mockbroker.raw import MemoryMock, TcpClient, batch, fetch_request, fetched, produce_request, produced, values_in
 
 

@@ -15,7 +15,7 @@ from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest
 from mockbroker import Exchange, Journal, MockCluster
-from mockbroker.client import Client
+from mockbroker.broker.client import Client
 from tests.mockbroker.raw import MemoryMock, TcpClient, batch, fetch_request, fetched, produce_request, values_in
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mockbroker.resources import RESOURCES
+from mockbroker.control.resources import RESOURCES
 
 pytest_plugins = ["pytester"]
 

@@ -22,8 +22,8 @@ from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest
 from mockbroker import MockCluster, ServerConnection
-from mockbroker.served import SERVED
-from mockbroker.transport import Transport
+from mockbroker.broker.registry import SERVED
+from mockbroker.drive.transport import Transport
 from tests.mockbroker.groups import heartbeat
 from tests.mockbroker.raw import TIMEOUT, TcpClient, batch, fetch_request, fetched, produce_request, produced, values_in
 

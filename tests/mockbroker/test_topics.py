@@ -7,7 +7,7 @@ import pytest
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from kafkawire.protocol.messages.delete_topics import DeleteTopicsRequest
-from mockbroker.configs import known_configs
+from mockbroker.configs.definitions import known_configs
 from tests.mockbroker.raw import MemoryMock
 
 Creatable = CreateTopicsRequest.CreatableTopic

@@ -13,8 +13,8 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages import API_KEYS
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
+from mockbroker.broker.registry import SERVED
 from mockbroker.profiles import LATEST, profile
-from mockbroker.served import SERVED
 from tests.mockbroker.raw import MemoryMock, batch, produce_request
 from tests.real.record_profiles import data_file
 from tests.real.releases import RELEASES

@@ -24,14 +24,14 @@ class Mutation:
 MUTATIONS = (
     Mutation(
         "a link to an address that the broker has left is used on (trap 110)",
-        "kafkawire/core/slot.py",
+        "kafkawire/core/cluster/link_slots.py",
         "link.link.error is not None or link.address != address",
         "link.link.error is not None",
         ("addresses-change",),
     ),
     Mutation(
         "a fetch that failed does not have metadata asked for",
-        "kafkawire/core/fetcher.py",
+        "kafkawire/core/consume/fetcher.py",
         """        log.warning("fetch from %s: %s", link.address, error)
         self._client.suspect_metadata()
 """,
@@ -41,7 +41,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a partition whose fetch was refused does not have metadata asked for",
-        "kafkawire/core/fetcher.py",
+        "kafkawire/core/consume/fetcher.py",
         """        if code.refresh_metadata or code is ErrorCode.UNKNOWN_LEADER_EPOCH:
             self._client.suspect_metadata()
         if not code.retriable:
@@ -52,56 +52,56 @@ MUTATIONS = (
     ),
     Mutation(
         "the room of a batch that is done is not given back",
-        "kafkawire/core/accumulator.py",
+        "kafkawire/core/produce/accumulator.py",
         "        self._free += batch.granted\n",
         "",
         ("leaders-move",),
     ),
     Mutation(
         "the room that a closed batch has left is not given back",
-        "kafkawire/core/accumulator.py",
+        "kafkawire/core/produce/accumulator.py",
         "        self._free += batch.room\n",
         "",
         ("leaders-move",),
     ),
     Mutation(
         "an answer counts at another offset than the one that comes next",
-        "kafkawire/core/fetcher.py",
+        "kafkawire/core/consume/fetcher.py",
         "asked.state.epoch != asked.epoch or self.buffer.end(asked.state) != asked.offset:",
         "asked.state.epoch != asked.epoch:",
         ("late-answers",),
     ),
     Mutation(
         "a consumer fetches although its buffer is full",
-        "kafkawire/core/fetcher.py",
+        "kafkawire/core/consume/fetcher.py",
         "        if self.buffer.size() >= self._settings.max_bytes:\n",
         "        if False:\n",
         ("tests/sim/test_budget.py",),
     ),
     Mutation(
         "what is sent again comes after what was accepted later",
-        "kafkawire/core/queues.py",
+        "kafkawire/core/produce/partition_queue.py",
         "        self.ready.insert(at, batch)\n",
         "        self.ready.append(batch)\n",
         ("leaders-move",),
     ),
     Mutation(
         "two batches have the same sequence",
-        "kafkawire/core/queues.py",
+        "kafkawire/core/produce/partition_queue.py",
         "            self.next_sequence = (self.next_sequence + batch.count) & SEQUENCE_MASK\n",
         "",
         ("leaders-move",),
     ),
     Mutation(
         "a batch that was opened wakes nobody",
-        "kafkawire/core/accumulator.py",
+        "kafkawire/core/produce/accumulator.py",
         "        if batch.due < self._wake_at:\n",
         "        if batch.due < 0.0:\n",
         ("nothing-wrong",),
     ),
     Mutation(
         "work that has ended wakes none of those who wait for it",
-        "kafkawire/core/flight.py",
+        "kafkawire/core/cluster/single_flight.py",
         """                self._waiting.clear()
             for signal in waiting:
                 signal.set()
@@ -112,63 +112,63 @@ MUTATIONS = (
     ),
     Mutation(
         "a consumer lowers its signal after it has looked",
-        "kafkawire/core/consumer.py",
+        "kafkawire/core/consume/flows.py",
         "            await self._net.wait(self._signal, min(due, deadline))\n",
         "            self._signal.clear()\n            await self._net.wait(self._signal, min(due, deadline))\n",
         ("tests/sim/test_wake_ups.py",),
     ),
     Mutation(
         "pauses that brokers ask for are not kept",
-        "kafkawire/core/broker.py",
+        "kafkawire/core/cluster/handshake.py",
         "        if ours:\n",
         "        if False:\n",
         ("throttled",),
     ),
     Mutation(
         "a pause may last for ever",
-        "kafkawire/core/broker.py",
+        "kafkawire/core/cluster/handshake.py",
         "self.muted_until = max(self.muted_until, now + min(asked, LONGEST_THROTTLE))",
         "self.muted_until = max(self.muted_until, now + asked)",
         ("throttled-for-ever",),
     ),
     Mutation(
         "a consumer keeps no pauses",
-        "kafkawire/core/fetcher.py",
+        "kafkawire/core/consume/fetcher.py",
         "            elif link.muted_until > now:\n",
         "            elif link.muted_until < 0:\n",
         ("throttled",),
     ),
     Mutation(
         "a flow spins while metadata is becoming old",
-        "kafkawire/core/client.py",
+        "kafkawire/core/cluster/cluster.py",
         "        if due > now:\n            return due\n",
         "        if due >= now:\n            return due\n",
         ("partitions-added",),
     ),
     Mutation(
         "a leader epoch goes backwards (trap 104)",
-        "kafkawire/core/metadata.py",
+        "kafkawire/core/cluster/metadata.py",
         "    if fresh.leader_epoch >= known.leader_epoch:\n        return fresh\n",
         "    return fresh\n",
         ("tests/core/test_metadata.py",),
     ),
     Mutation(
         "a batch is given up before its time",
-        "kafkawire/core/accumulator.py",
+        "kafkawire/core/produce/accumulator.py",
         """self._patience = options["delivery_timeout_ms"] / 1000""",
         """self._patience = options["delivery_timeout_ms"] / 1250""",
         ("records-expire",),
     ),
     Mutation(
         "a broker is taken for one before 0.10 although others of its cluster are newer",
-        "kafkawire/core/broker.py",
+        "kafkawire/core/cluster/handshake.py",
         "        if lost is not None and (self._answered or self._tls is not None):\n",
         "        if lost is not None and self._tls is not None:\n",
         ("tests/sim/test_first_contact.py",),
     ),
     Mutation(
         "a topic that was created again is taken for the old one",
-        "kafkawire/core/queues.py",
+        "kafkawire/core/produce/partition_queue.py",
         """        self.node = -1
         self.known = False
 """,

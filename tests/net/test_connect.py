@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from kafkawire.errors import ConnectError
-from kafkawire.net import dial
+from kafkawire.net import connect as dial
 from kafkawire.net.base import call
 from tests.net.drivers import SOON, both_drivers, connect
 from tests.net.server import Server, echo, payload

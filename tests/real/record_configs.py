@@ -1,6 +1,6 @@
 """Records the configurations that topics and brokers of each release have, for the mock to describe and to check.
 
-`python -m tests.real.record_configs` goes through all releases and writes mockbroker/configs.json; given releases
+`python -m tests.real.record_configs` goes through all releases and writes mockbroker/configs/configs.json; given releases
 (`python -m tests.real.record_configs 4.3.1`), it replaces what is known of those only, which is all that a new release takes.
 
 Names, values and what may be changed come from DescribeConfigs of a running broker, which there is since 0.11. What that does
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from kafkawire import Connection
 from kafkawire.protocol.messages.create_topics import CreateTopicsRequest
 from kafkawire.protocol.messages.describe_configs import DescribeConfigsRequest
-from mockbroker.configs import ConfigType, Source
+from mockbroker.configs.definitions import ConfigType, Source
 from tests.real.broker import LOG4J, RealKafka
 from tests.real.jvm import run_java
 from tests.real.record_profiles import data_file
@@ -29,7 +29,7 @@ from tests.real.releases import RELEASES, jars
 
 __all__ = ["record", "recorded"]
 
-TARGET = Path(__file__).parents[2] / "mockbroker" / "configs.json"
+TARGET = Path(__file__).parents[2] / "mockbroker" / "configs" / "configs.json"
 
 TOPIC, BROKER = 2, 4
 
@@ -51,7 +51,7 @@ FIRST_WITH_SYNONYMS = "0.10.1.1"
 """Its page is the first that names the broker configurations behind those of topics."""
 
 Facts = list[Any]
-"""What is known of one configuration in one release, in the order of the fields of `mockbroker.configs.ConfigDefinition`."""
+"""Facts about one configuration in one release, in the order of the fields of `ConfigDefinition`."""
 
 
 class Printed(NamedTuple):

@@ -1,4 +1,4 @@
-"""Answers that brokers should not give, beside those of `mockbroker.actions`, and how often they give which."""
+"""Answers that brokers should not give, beside those of `mockbroker.observe.actions`, and how often they give which."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from struct import Struct
 
 from kafkawire.protocol.schema import Response
-from mockbroker.actions import Action
+from mockbroker.observe.actions import Action
 
 __all__ = ["DATA", "BadAnswer", "Garble", "Lie", "Repeat"]
 

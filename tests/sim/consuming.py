@@ -6,12 +6,12 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from kafkawire.config import ConsumerOptions, resolve
-from kafkawire.core.client import Client
-from kafkawire.core.consumer import ConsumerCore
+from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.consume.flows import ConsumerCore
 from kafkawire.errors import BootstrapError, ConfigurationError, KafkaError
 from kafkawire.events import PositionReset
 from kafkawire.message import Message, TopicPartition
-from mockbroker.topics import Partition
+from mockbroker.state.topics import Partition
 from tests.sim.judgement import messages_in
 
 if TYPE_CHECKING:

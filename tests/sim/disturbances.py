@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkawire.net.base import sleep
-from mockbroker.cluster import Broker
+from mockbroker.state.cluster import Broker
 from tests.sim.links import BOTH_WAYS, TO_CLIENT, TO_SERVER
 
 if TYPE_CHECKING:

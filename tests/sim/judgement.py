@@ -6,11 +6,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kafkawire.core.deliveries import tell
+from kafkawire.core.produce.deliveries import tell
 from kafkawire.errors import DeliveryTimedOut, KafkaError
 from kafkawire.message import Message
 from kafkawire.protocol import records
-from mockbroker.topics import Partition, Topic
+from mockbroker.state.topics import Partition, Topic
 from tests.sim.answers import DATA
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from kafkawire._clients.base import DeliveryFace
 from kafkawire.config import ProducerOptions, resolve
-from kafkawire.core.accumulator import Accumulator
-from kafkawire.core.client import Client
-from kafkawire.core.faces import DeliveryFace
-from kafkawire.core.producer import ProducerCore
+from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.produce.accumulator import Accumulator
+from kafkawire.core.produce.flows import ProducerCore
 from kafkawire.errors import ClosedError, KafkaError
 from kafkawire.message import Header
 from kafkawire.net.base import sleep

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkawire.core.broker import LONGEST_THROTTLE
+from kafkawire.core.cluster.handshake import LONGEST_THROTTLE
 from kafkawire.errors import ErrorCode
-from mockbroker.actions import Delay, Disconnect, Drop, Fail, Throttle
+from mockbroker.observe.actions import Delay, Disconnect, Drop, Fail, Throttle
 from mockbroker.profiles import LATEST
 from tests.sim import disturbances as d
 from tests.sim.answers import BadAnswer, Garble, Lie, Repeat

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from kafkawire.net.base import NEVER, join, sleep
 from mockbroker import Cluster, MemoryServer
-from mockbroker.topics import Topic
+from mockbroker.state.topics import Topic
 from tests.sim.answers import Lie
 from tests.sim.consuming import Reader
 from tests.sim.disturbances import Disturbance

@@ -6,11 +6,11 @@ import random
 
 import pytest
 
+from kafkawire._clients.base import DeliveryFace
 from kafkawire.config import ConsumerOptions, ProducerOptions, resolve
-from kafkawire.core.client import Client
-from kafkawire.core.consumer import ConsumerCore
-from kafkawire.core.faces import DeliveryFace
-from kafkawire.core.producer import ProducerCore
+from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.consume.flows import ConsumerCore
+from kafkawire.core.produce.flows import ProducerCore
 from kafkawire.net.base import sleep
 from mockbroker import Cluster, MemoryServer
 from tests.sim.driver import EPOCH, SimNet

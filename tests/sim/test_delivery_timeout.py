@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
+from kafkawire._clients.base import DeliveryFace
 from kafkawire.config import ProducerOptions, resolve
-from kafkawire.core.client import Client
-from kafkawire.core.deliveries import tell
-from kafkawire.core.faces import DeliveryFace
-from kafkawire.core.producer import ProducerCore, wait_done
+from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.produce.deliveries import tell
+from kafkawire.core.produce.flows import ProducerCore, wait_done
 from kafkawire.errors import DeliveryTimedOut
 from kafkawire.net.base import NEVER, sleep
 from mockbroker import Cluster, MemoryServer
-from mockbroker.topics import NO_LEADER
+from mockbroker.state.topics import NO_LEADER
 from tests.sim.driver import EPOCH, SimNet
 
 TIMEOUT = 8.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkawire.config import ConnectionOptions, resolve
-from kafkawire.core.broker import Address, Dialer
+from kafkawire.core.cluster.handshake import Address, Connector
 from kafkawire.errors import ConnectionLost
 from kafkawire.net.base import NEVER, join
 from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest
@@ -21,7 +21,7 @@ def test_no_broker_is_old_once_another_of_its_cluster_has_shown_to_be_newer():
     cluster.faults.delay("ListOffsets", 1.0, broker=1)
 
     async def main():
-        dialer = Dialer(net, resolve(ConnectionOptions, {}))
+        dialer = Connector(net, resolve(ConnectionOptions, {}))
         one, other = (Address(f"broker-{number}", 9092) for number in (1, 2))
         ended = net.signal()
         doubtful = net.spawn(dialer.open(one, lambda _: None), ended)
@@ -40,7 +40,7 @@ def test_a_broker_that_is_old_is_taken_for_one(version):
     net.serve(MemoryServer(cluster, net))
 
     async def main():
-        dialer = Dialer(net, resolve(ConnectionOptions, {}))
+        dialer = Connector(net, resolve(ConnectionOptions, {}))
         return (await dialer.open(Address("broker-1", 9092), lambda _: None)).version(ListOffsetsRequest)
 
     assert net.run(main(), leave_flows=True) == 0

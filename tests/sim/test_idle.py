@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import random
 
+from kafkawire._clients.base import DeliveryFace
 from kafkawire.config import ConnectionOptions, ProducerOptions, resolve
-from kafkawire.core.client import Client
-from kafkawire.core.faces import DeliveryFace
-from kafkawire.core.producer import ProducerCore
+from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.produce.flows import ProducerCore
 from kafkawire.net.base import sleep
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from mockbroker import Cluster, MemoryServer

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from kafkawire.config import ConsumerOptions, resolve
-from kafkawire.core.client import Client
-from kafkawire.core.consumer import ConsumerCore
+from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.consume.flows import ConsumerCore
 from mockbroker import Cluster, MemoryServer
 from mockbroker.data import Record, append_records
 from tests.sim.driver import SimNet

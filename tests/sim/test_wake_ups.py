@@ -7,8 +7,8 @@ import random
 import pytest
 
 from kafkawire.config import ConsumerOptions, resolve
-from kafkawire.core.client import Client
-from kafkawire.core.consumer import ConsumerCore
+from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.consume.flows import ConsumerCore
 from kafkawire.net.base import sleep
 from mockbroker import Cluster, MemoryServer
 from mockbroker.data import Record, append_records

@@ -10,7 +10,7 @@ from kafkawire import Consumer, Producer
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol import records
 from mockbroker import MockCluster
-from mockbroker.formats import stamp_batch
+from mockbroker.records.formats import stamp_batch
 
 pytestmark = pytest.mark.spark
 

@@ -1,0 +1,96 @@
+"""What several wait for: work that all need at once (a connect, a metadata refresh) and that runs once; the end of a flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from kafkawire.net.base import Net, Signal
+
+__all__ = ["Completion", "SingleFlight"]
+
+
+class Completion:
+    """The end of a flow, for any number of others to wait for."""
+
+    def __init__(self, net: Net) -> None:
+        self.reached = False
+        self._begun = False
+        self._net = net
+        self._lock = net.lock()
+        self._waiting: dict[Signal, None] = {}
+
+    def begin(self) -> bool:
+        """For the flow itself, as the first thing: False if it has been begun, by a call that was interrupted in `spawn`."""
+        with self._lock:
+            first, self._begun = not self._begun, True
+            return first
+
+    def reach(self) -> None:
+        """For the flow itself, as the last thing that it does."""
+        with self._lock:
+            self.reached = True
+            waiting = list(self._waiting)
+        for signal in waiting:
+            signal.set()
+
+    async def wait(self, deadline: float) -> bool:
+        """Wait for it; False if the deadline came first."""
+        signal = self._net.signal()
+        with self._lock:
+            self._waiting[signal] = None
+        try:
+            return self.reached or await self._net.wait(signal, deadline)
+        finally:
+            with self._lock:
+                self._waiting.pop(signal, None)
+
+
+class SingleFlight:
+    """At most one run of `work` at a time.
+
+    The run has deadlines of its own: a caller that gives up, or is interrupted, leaves it to the others. `work` reports
+    through state of its owner, which callers look at again after the run; it raises nothing.
+    """
+
+    def __init__(self, net: Net, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
+        self._net = net
+        self._work = work
+        self._name = name
+        self._lock = net.lock()
+        self._running = False
+        self._waiting: dict[Signal, None] = {}
+
+    def start(self, signal: Signal) -> None:
+        """Run, unless a run is under way; `signal` is set when it ends. Does not wait."""
+        with self._lock:
+            self._waiting[signal] = None
+            if self._running:
+                return
+            try:
+                self._running = True
+                self._net.spawn(self._run(), name=self._name, brief=True)
+            except BaseException:
+                self._running = False
+                raise
+
+    async def join(self, deadline: float) -> bool:
+        """Start, and wait for the end; False if the deadline came first."""
+        signal = self._net.signal()
+        self.start(signal)
+        try:
+            return await self._net.wait(signal, deadline)
+        finally:
+            with self._lock:
+                self._waiting.pop(signal, None)
+
+    async def _run(self) -> None:
+        try:
+            await self._work()
+        finally:
+            with self._lock:
+                self._running = False
+                waiting = list(self._waiting)
+                self._waiting.clear()
+            for signal in waiting:
+                signal.set()

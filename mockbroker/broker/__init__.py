@@ -1,0 +1,1 @@
+"""Connections to a broker and the handlers of its APIs, without IO."""

@@ -1,0 +1,269 @@
+"""One connection to one broker, without IO: bytes and time in, bytes out, one request at a time and in order, as in Kafka.
+
+Whoever drives it (the TCP server, a simulation) feeds `received`, calls `serve` then and after `on_ready`, runs the cluster's
+timers, writes what `take_output` gives, and closes once `closing` is set and everything is written.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafkawire.errors import DecodeError, NotKafkaError
+from kafkawire.protocol.frames import ServerPeer
+from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
+from mockbroker.broker.answers import CLOSE, HANG, NO_REPLY, Answer, Silence, Wait
+from mockbroker.broker.client import Client
+from mockbroker.broker.context import RequestContext
+from mockbroker.broker.handlers import api_versions, handler
+from mockbroker.broker.registry import SERVED
+from mockbroker.observe.exchange import Exchange
+from mockbroker.state.timers import NEVER, Timer
+
+if TYPE_CHECKING:
+    from kafkawire.protocol.frames import RequestHeader
+    from kafkawire.protocol.schema import Request, Response
+    from kafkawire.protocol.wire import Buffer
+    from mockbroker.observe.actions import When
+    from mockbroker.observe.faults import Fault
+    from mockbroker.state.cluster import Broker, Cluster
+
+__all__ = ["ServerConnection"]
+
+_QUEUE_LIMIT = 1 << 20
+"""Bytes of requests that may wait their turn before the connection takes no more input."""
+
+_QUEUE_OVERHEAD = 256
+"""Bytes that a request takes there beside its body, roughly: those without a body must not be for free."""
+
+_OUTPUT_LIMIT = 1 << 20
+"""Bytes of answers that may wait to be written before the next request is taken up."""
+
+
+def _nobody() -> None:
+    """Where there is no driver any more."""
+
+
+class _Turn:
+    """The request that is being served."""
+
+    __slots__ = ("answered", "exchange", "faults")
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.faults: Sequence[Fault] = ()
+        self.answered = False
+        """Whether there is an answer that faults have been told of."""
+
+
+class ServerConnection:
+    """The broker's side of one connection.
+
+    number: tells the connections of a cluster apart in its journal. host: the client's address. on_ready: called when
+    something happened that this connection waits for, from wherever it happened, to have `serve` called soon; it must not call
+    `serve` itself.
+    """
+
+    __slots__ = (
+        "_broker",
+        "_client",
+        "_cluster",
+        "_on_ready",
+        "_output",
+        "_output_bytes",
+        "_peer",
+        "_queue",
+        "_queued_bytes",
+        "_ready",
+        "_timer",
+        "_waiting",
+        "closing",
+    )
+
+    def __init__(
+        self, cluster: Cluster, broker: Broker, number: int, on_ready: Callable[[], None], host: str = "127.0.0.1"
+    ) -> None:
+        self.closing = False
+        """Nothing more will be answered."""
+        self._cluster = cluster
+        self._broker = broker
+        self._client = Client(number, host)
+        self._on_ready = on_ready
+        self._peer = ServerPeer(int(cluster.config["socket.request.max.bytes"]))
+        self._queue: deque[tuple[RequestHeader, memoryview]] = deque()
+        self._queued_bytes = 0
+        self._output: list[Buffer] = []
+        self._output_bytes = 0
+        self._waiting: tuple[_Turn, Wait] | None = None
+        self._timer: Timer | None = None
+        self._ready = False
+
+    @property
+    def wants_input(self) -> bool:
+        """Whether `received` may be called: not while too many requests wait their turn."""
+        return not self.closing and self._queued_bytes < _QUEUE_LIMIT
+
+    def received(self, data: bytes) -> None:
+        """Bytes from the client. What is no Kafka request ends the connection."""
+        try:
+            requests = self._peer.received(data)
+        except (DecodeError, NotKafkaError):
+            self.closing = True
+            return
+        self._queue.extend(requests)
+        self._queued_bytes += sum([_QUEUE_OVERHEAD + len(body) for _, body in requests])
+
+    def serve(self, now: float) -> bool:
+        """Take the next request up, or go on with the one that waits; False if waits or the room for output allow neither.
+
+        One request only, so that drivers can give other connections their turn.
+        """
+        if self.closing:
+            return False
+        if self._waiting is not None:
+            turn, wait = self._waiting
+            if not self._ready and now < wait.deadline:
+                return False
+            self._end_wait(wait)
+            answer = wait.resume(now)
+        elif self._queue and self._output_bytes < _OUTPUT_LIMIT:
+            header, body = self._queue.popleft()
+            self._queued_bytes -= _QUEUE_OVERHEAD + len(body)
+            turn = _Turn(Exchange(now + self._cluster.wall_clock_offset, self._broker.id, self._client, header, body))
+            answer = self._begin(turn, now)
+        else:
+            return False
+        self._proceed(turn, answer, now)
+        return True
+
+    def take_output(self) -> list[Buffer]:
+        """What is to be written, in parts. RequestContext `serve` once that is done: there is room for more answers."""
+        output, self._output, self._output_bytes = self._output, [], 0
+        return output
+
+    def wake(self) -> None:
+        """Something changed that the connection waits for."""
+        if not self._ready:
+            self._ready = True
+            self._on_ready()
+
+    def lost(self) -> None:
+        """The client is gone: let go of what came from it, of what was meant for it, and of whoever drives the connection.
+
+        The driver holds the connection, so a way back to it would keep both until the garbage collector runs.
+        """
+        self.closing = True
+        if self._waiting is not None:
+            self._end_wait(self._waiting[1])
+        self._on_ready = _nobody
+        self._queue.clear()
+        self._output.clear()
+
+    def _begin(self, turn: _Turn, now: float) -> Answer:
+        """Take a request up."""
+        cluster, exchange = self._cluster, turn.exchange
+        header = exchange.header
+        key = header.api_key
+        if key in SERVED:
+            cluster.journal.record(exchange)
+        if not cluster.profile.serves(key, header.api_version):
+            return self._unserved(exchange)
+        try:
+            request = exchange.request
+        except DecodeError:
+            return CLOSE
+        turn.faults = faults = cluster.faults.striking(cluster, exchange, request)
+        if not faults:
+            return handler(key)(RequestContext(cluster, self._broker, self._client, header), request, now)
+        return self._apply_faults(turn, faults, "before", partial(self._handle, turn, request), now)
+
+    def _handle(self, turn: _Turn, request: Request, now: float) -> Answer:
+        """Let the handler answer a request that has met faults."""
+        injected = [fault.injected for fault in turn.faults if fault.injected is not None]
+        header = turn.exchange.header
+        call = RequestContext(self._cluster, self._broker, self._client, header, injected)
+        return handler(header.api_key)(call, request, now)
+
+    def _apply_faults(
+        self, turn: _Turn, faults: Sequence[Fault], when: When, proceed: Callable[[float], Answer], now: float
+    ) -> Answer:
+        """What the faults want at this point, one after the other: first all waits, then silence; then go on."""
+        for place, fault in enumerate(faults, 1):
+            wait = fault.wait(when, turn.exchange, now)
+            if wait is not None:
+                return Wait(*wait, partial(self._apply_faults, turn, faults[place:], when, proceed))
+        for fault in turn.faults:
+            silence = fault.action.silence(when)
+            if silence is not None:
+                return silence
+        return proceed(now)
+
+    def _unserved(self, exchange: Exchange) -> Answer:
+        """An API or version that this broker does not serve."""
+        profile, key = self._cluster.profile, exchange.header.api_key
+        if key == ApiVersionsRequest.key and key in profile.advertised:
+            exchange.response_version = 0
+            return api_versions.downgrade(profile)
+        return HANG if profile.hangs_on_unknown else CLOSE
+
+    def _proceed(self, turn: _Turn, answer: Answer, now: float) -> None:
+        """Wait, or give the answer."""
+        if turn.faults and not turn.answered and not isinstance(answer, Wait):
+            turn.answered = True
+            found = answer
+            answer = self._apply_faults(turn, turn.faults, "after", lambda _later: found, now)
+        if isinstance(answer, Wait):
+            self._begin_wait(turn, answer)
+        elif answer is CLOSE:
+            self.closing = True
+        elif answer is HANG:
+            self._begin_wait(turn, Wait(NEVER, (), lambda _later: HANG))
+        elif not isinstance(answer, Silence):
+            self._respond(turn, answer, now)
+
+    def _respond(self, turn: _Turn, response: Response, now: float) -> None:
+        actions = [fault.action for fault in turn.faults]
+        for action in actions:
+            action.change(response)
+        exchange = turn.exchange
+        frame = self._peer.response_frame(exchange.header, response, exchange.response_version)
+        size = sum(map(len, frame))
+        self._cluster.journal.answered(exchange, now + self._cluster.wall_clock_offset, frame, size)
+        if not actions:
+            self._output += frame
+            self._output_bytes += size
+            return
+        whole = b"".join(frame)
+        for action in sorted(actions, key=lambda action: action.closes):  # cut last, or there may be nothing left to damage
+            whole = action.mangle(whole)
+        pieces, pause = max((action.pieces(whole) for action in actions), key=lambda found: len(found[0]))
+        end = CLOSE if any(action.closes for action in actions) else NO_REPLY
+        mute = max(action.mutes for action in actions)
+        last = Wait(now + mute, (), lambda _later: end) if mute else end
+        self._proceed(turn, self._give(deque(pieces), pause, last, now), now)
+
+    def _give(self, pieces: deque[bytes], pause: float, last: Answer, now: float) -> Answer:
+        """Send the next piece of an answer, and say how it goes on."""
+        piece = pieces.popleft()
+        self._output.append(piece)
+        self._output_bytes += len(piece)
+        return Wait(now + pause, (), partial(self._give, pieces, pause, last)) if pieces else last
+
+    def _begin_wait(self, turn: _Turn, wait: Wait) -> None:
+        self._waiting = turn, wait
+        self._ready = False
+        if wait.deadline < NEVER:
+            self._timer = self._cluster.timers.at(wait.deadline, lambda _now: self.wake())
+        for watchers in wait.on:
+            watchers.add(self)
+
+    def _end_wait(self, wait: Wait) -> None:
+        self._waiting = None
+        self._ready = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for watchers in wait.on:
+            watchers.remove(self)

@@ -1,0 +1,67 @@
+"""AlterPartitionReassignments 0-1: partitions move to other replicas, in the time that the cluster was told they take."""
+
+from __future__ import annotations
+
+from kafkawire.errors import BrokerError, ErrorCode, broker_error
+from kafkawire.protocol.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+)
+from mockbroker.broker.answers import Answer
+from mockbroker.broker.context import RequestContext
+from mockbroker.state.topics import check_replicas
+
+__all__ = ["handle"]
+
+
+_Wanted = AlterPartitionReassignmentsRequest.ReassignableTopic.ReassignablePartition
+_TopicAnswer = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
+_PartitionAnswer = _TopicAnswer.ReassignablePartitionResponse
+
+
+def handle(call: RequestContext, request: AlterPartitionReassignmentsRequest, now: float) -> Answer:
+    response = AlterPartitionReassignmentsResponse(
+        allow_replication_factor_change=request.allow_replication_factor_change,
+        error_message=None if request.topics else "",  # Kafka's own inconsistency
+    )
+    error = call.controller_error()
+    if error is not None:
+        response.error_code, response.error_message = error, error.text
+        return response
+    for asked in request.topics:
+        answers = [_answer(call, request, asked.name, wanted, now) for wanted in asked.partitions]
+        response.responses.append(_TopicAnswer(name=asked.name, partitions=answers))
+    return response
+
+
+def _answer(
+    call: RequestContext, request: AlterPartitionReassignmentsRequest, name: str, wanted: _Wanted, now: float
+) -> _PartitionAnswer:
+    answer = _PartitionAnswer(partition_index=wanted.partition_index, error_message=None)
+    try:
+        error = call.injected_error(name, wanted.partition_index) or _reassign(
+            call, name, wanted, now, factor_may_change=request.allow_replication_factor_change
+        )
+        answer.error_code = error or ErrorCode.NONE
+    except BrokerError as refusal:
+        answer.error_code, answer.error_message = refusal.error, refusal.context
+    return answer
+
+
+def _reassign(call: RequestContext, name: str, wanted: _Wanted, now: float, *, factor_may_change: bool) -> ErrorCode | None:
+    topic = call.cluster.find_topic(name)
+    if isinstance(topic, ErrorCode):
+        raise broker_error(topic, f"Unable to find a topic named {name}.")
+    index = wanted.partition_index
+    if not 0 <= index < len(topic.partitions):
+        raise broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}.")
+    partition, reassignments = topic.partitions[index], call.cluster.reassignments
+    if wanted.replicas is None:
+        return None if reassignments.cancel(partition) else ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
+    check_replicas(wanted.replicas, call.cluster.brokers)
+    present = len(reassignments.before(partition))
+    if not factor_may_change and len(wanted.replicas) != present:
+        reason = f"The replication factor is changed from {present} to {len(wanted.replicas)}"
+        raise broker_error(ErrorCode.INVALID_REPLICATION_FACTOR, reason)
+    reassignments.begin(partition, wanted.replicas, now)
+    return None

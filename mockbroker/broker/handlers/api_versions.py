@@ -1,0 +1,84 @@
+"""ApiVersions 0-5: what the profile of this version advertises, which is what the mock serves.
+
+The connection answers unsupported versions through `downgrade` (KIP-511). Features (KIP-584) are as the real broker has them
+when it is new. What a profile lists is made once: all answers share it, and nobody may change it. A client that believes to
+talk to another broker is sent back to its bootstrap servers (KIP-1242).
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from mockbroker.broker.answers import Answer
+from mockbroker.broker.context import RequestContext
+from mockbroker.profiles import Profile
+
+__all__ = ["downgrade", "handle"]
+
+
+_SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
+
+
+def handle(call: RequestContext, request: ApiVersionsRequest, now: float) -> Answer:
+    if call.version >= 3:
+        names = (request.client_software_name, request.client_software_version)
+        if not all(map(_SOFTWARE.fullmatch, names)):
+            return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+        call.client.software_name, call.client.software_version = names
+    mistake = _mistake(call, request)
+    if mistake is not None:
+        return ApiVersionsResponse(error_code=mistake)
+    profile = call.cluster.profile
+    return ApiVersionsResponse(
+        error_code=call.injected.error if call.injected is not None else ErrorCode.NONE,
+        api_keys=_api_keys(profile),
+        # Older clients fail on a feature that can be at level 0 (KAFKA-17492).
+        supported_features=_supported_features(profile, 0 if call.version >= 4 else 1),
+        finalized_features_epoch=profile.finalized_features_epoch,
+        finalized_features=_finalized_features(profile),
+    )
+
+
+def _mistake(call: RequestContext, request: ApiVersionsRequest) -> ErrorCode | None:
+    """The error for a client that names another broker than this one, or one by half."""
+    if (request.cluster_id is None) != (request.node_id == -1):
+        return ErrorCode.INVALID_REQUEST
+    if request.cluster_id is None or (request.cluster_id, request.node_id) == (call.cluster.cluster_id, call.broker.id):
+        return None
+    return ErrorCode.REBOOTSTRAP_REQUIRED
+
+
+def downgrade(profile: Profile) -> ApiVersionsResponse:
+    """The answer to a version that the broker does not know, to be sent in version 0 (KIP-511, trap 5)."""
+    itself = [one for one in _api_keys(profile) if one.api_key == ApiVersionsRequest.key]
+    listed = itself if profile.lists_itself_on_downgrade else []
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=listed)
+
+
+@cache
+def _api_keys(profile: Profile) -> list[ApiVersionsResponse.ApiVersion]:
+    return [
+        ApiVersionsResponse.ApiVersion(api_key=key, min_version=lowest, max_version=highest)
+        for key, (lowest, highest) in profile.advertised.items()
+    ]
+
+
+@cache
+def _supported_features(profile: Profile, least: int) -> list[ApiVersionsResponse.SupportedFeatureKey]:
+    """Those whose lowest level is at least so high."""
+    return [
+        ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
+        for name, (lowest, highest) in profile.supported_features.items()
+        if lowest >= least
+    ]
+
+
+@cache
+def _finalized_features(profile: Profile) -> list[ApiVersionsResponse.FinalizedFeatureKey]:
+    return [
+        ApiVersionsResponse.FinalizedFeatureKey(name=name, min_version_level=lowest, max_version_level=highest)
+        for name, (lowest, highest) in profile.finalized_features.items()
+    ]

@@ -1,0 +1,56 @@
+"""FindCoordinator 0-6: the broker that coordinates a group or a transactional id, several at once from version 4 (KIP-699).
+
+The internal topic that decides it comes into being with the first question. Left out: share groups (refused).
+"""
+
+from __future__ import annotations
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from mockbroker.broker.answers import Answer
+from mockbroker.broker.context import RequestContext
+from mockbroker.state.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+
+__all__ = ["handle"]
+
+
+_Coordinator = FindCoordinatorResponse.Coordinator
+_SHARE = 2
+_TOPICS = {0: OFFSETS_TOPIC, 1: TRANSACTIONS_TOPIC}
+"""Where each type of key is kept."""
+
+_SEVERAL_KEYS = 4
+"""The version that brought them."""
+
+# What Kafka says with these errors.
+_MALFORMED = (
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
+    "incompatible broker. See the broker logs for more details."
+)
+_NOT_AVAILABLE = "The coordinator is not available."
+
+
+def handle(call: RequestContext, request: FindCoordinatorRequest, now: float) -> Answer:
+    if call.version >= _SEVERAL_KEYS:
+        return FindCoordinatorResponse(coordinators=[_find(call, key, request.key_type) for key in request.coordinator_keys])
+    found = _find(call, request.key, request.key_type)
+    return FindCoordinatorResponse(
+        error_code=found.error_code, error_message=found.error_message, node_id=found.node_id, host=found.host, port=found.port
+    )
+
+
+def _find(call: RequestContext, key: str, key_type: int) -> _Coordinator:
+    alone = call.version < _SEVERAL_KEYS
+    if key_type not in _TOPICS:
+        return _refusal(key, ErrorCode.INVALID_REQUEST, "" if key_type == _SHARE and not alone else _MALFORMED)
+    if call.injected is not None:
+        return _refusal(key, call.injected.error, call.injected.error.text if alone else "")
+    broker = call.cluster.coordinator(key, _TOPICS[key_type])
+    if broker is None:
+        return _refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOT_AVAILABLE if alone else "")
+    message = "NONE" if alone else ""  # Kafka's own inconsistency
+    return _Coordinator(key=key, node_id=broker.id, host=broker.host, port=broker.port, error_message=message)
+
+
+def _refusal(key: str, error: ErrorCode, message: str) -> _Coordinator:
+    return _Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=message)

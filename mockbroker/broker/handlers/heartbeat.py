@@ -1,0 +1,25 @@
+"""Heartbeat 0-4: keep the session of a member of a classic group, and hear whether it has to rejoin."""
+
+from __future__ import annotations
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from mockbroker.broker.answers import Answer
+from mockbroker.broker.context import RequestContext
+
+__all__ = ["handle"]
+
+
+def handle(call: RequestContext, request: HeartbeatRequest, now: float) -> Answer:
+    return HeartbeatResponse(error_code=_keep(call, request, now) or ErrorCode.NONE)
+
+
+def _keep(call: RequestContext, request: HeartbeatRequest, now: float) -> ErrorCode | None:
+    error = call.group_error(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
+    if error is not None:
+        return error
+    group = call.cluster.groups.find(request.group_id)
+    if group is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    heartbeat = call.cluster.groups.classic.heartbeat
+    return heartbeat(group, request.member_id, request.group_instance_id, request.generation_id, now)

@@ -1,0 +1,41 @@
+"""ListConfigResources 0-1: what has a configuration: topics, brokers and their loggers (KIP-1142).
+
+Left out: client metrics and groups, of which none has one here.
+"""
+
+from __future__ import annotations
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from mockbroker.broker.answers import Answer
+from mockbroker.broker.context import RequestContext
+from mockbroker.configs.changes import ResourceType
+
+__all__ = ["handle"]
+
+
+_BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 8, 16, 32
+
+
+def handle(call: RequestContext, request: ListConfigResourcesRequest, now: float) -> Answer:
+    if call.injected is not None:
+        return ListConfigResourcesResponse(error_code=call.injected.error)
+    brokers = [str(broker.id) for broker in call.cluster.online_brokers()]
+    named: dict[int, list[str]] = {
+        ResourceType.TOPIC: list(call.cluster.topics),
+        ResourceType.BROKER: brokers,
+        _BROKER_LOGGER: brokers,
+        _CLIENT_METRICS: [],
+        _GROUP: [],
+    }
+    wanted = (request.resource_types or list(named)) if call.version >= 1 else [_CLIENT_METRICS]
+    if not set(wanted) <= named.keys():
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    return ListConfigResourcesResponse(
+        config_resources=[
+            ListConfigResourcesResponse.ConfigResource(resource_name=name, resource_type=kind)
+            for kind in named
+            if kind in wanted
+            for name in named[kind]
+        ]
+    )

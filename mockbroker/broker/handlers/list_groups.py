@@ -1,0 +1,35 @@
+"""ListGroups 0-5: the groups that this broker coordinates, chosen by state from version 4 and by type from version 5."""
+
+from __future__ import annotations
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from mockbroker.broker.answers import Answer
+from mockbroker.broker.context import RequestContext
+
+__all__ = ["handle"]
+
+
+def handle(call: RequestContext, request: ListGroupsRequest, now: float) -> Answer:
+    if call.injected is not None:
+        return ListGroupsResponse(error_code=call.injected.error)
+    states, types = _wanted(request.states_filter), _wanted(request.types_filter)
+    return ListGroupsResponse(
+        error_code=ErrorCode.NONE,
+        groups=[
+            ListGroupsResponse.ListedGroup(
+                group_id=group.id,
+                protocol_type=group.protocol_type or "",
+                group_state=group.state.value,
+                group_type=group.type,
+            )
+            for group in call.cluster.groups
+            if call.cluster.coordinator(group.id) is call.broker
+            and (not states or group.state.value.lower() in states)
+            and (not types or group.type.lower() in types)
+        ],
+    )
+
+
+def _wanted(names: list[str]) -> set[str]:
+    return {name.lower() for name in names}

@@ -1,0 +1,121 @@
+"""ListOffsets 0-11: the end, the start, the record of the latest timestamp, or the first record since a time.
+
+Version 0 answers a list: the starts of log segments that are old enough, newest first, and the end for "latest". The mock
+keeps one segment a partition.
+
+Left out: tiered storage (-4 is the start, -5 and -6 find nothing), transactions (the last stable offset is the end).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from mockbroker.broker.answers import Answer
+from mockbroker.broker.context import RequestContext
+from mockbroker.state.log import PartitionLog, TimestampedOffset
+from mockbroker.state.topics import Partition
+
+__all__ = ["handle"]
+
+
+_PartitionAnswer = ListOffsetsResponse.Topic.Partition
+_DEBUGGING = -2  # a replica id for tools, which any replica answers
+_LATEST = -1
+_EARLIEST = -2
+_MAX_TIMESTAMP = -3
+_EARLIEST_LOCAL = -4
+_LATEST_TIERED = -5
+_EARLIEST_PENDING_UPLOAD = -6
+_SINCE_VERSION = {
+    _LATEST: 0,
+    _EARLIEST: 0,
+    _MAX_TIMESTAMP: 7,
+    _EARLIEST_LOCAL: 8,
+    _LATEST_TIERED: 9,
+    _EARLIEST_PENDING_UPLOAD: 11,
+}
+_CHECKED_SINCE = 9
+"""Brokers that serve this version refuse special times that the version of the request does not have. Older ones take all that
+came with their own versions, and every other number for a time like any."""
+
+
+def handle(call: RequestContext, request: ListOffsetsRequest, now: float) -> Answer:
+    now_ms = call.cluster.wall_clock_ms(now)
+    return ListOffsetsResponse(topics=[_topic(call, request, topic, now_ms) for topic in request.topics])
+
+
+def _topic(
+    call: RequestContext, request: ListOffsetsRequest, asked: ListOffsetsRequest.Topic, now_ms: int
+) -> ListOffsetsResponse.Topic:
+    often = Counter(wanted.partition_index for wanted in asked.partitions)
+    wanted_once = {wanted.partition_index: wanted for wanted in asked.partitions}.values()
+    answers = [
+        _list(call, asked.name, wanted, request.replica_id, now_ms)
+        if often[wanted.partition_index] == 1
+        else _PartitionAnswer(partition_index=wanted.partition_index, error_code=ErrorCode.INVALID_REQUEST)
+        for wanted in wanted_once
+    ]
+    return ListOffsetsResponse.Topic(name=asked.name, partitions=answers)
+
+
+def _list(
+    call: RequestContext, name: str, wanted: ListOffsetsRequest.Topic.Partition, replica_id: int, now_ms: int
+) -> _PartitionAnswer:
+    answer = _PartitionAnswer(partition_index=wanted.partition_index)
+    found = _find(call, name, wanted, replica_id)
+    special = _special(call, wanted.timestamp)
+    if isinstance(found, ErrorCode):
+        answer.error_code = found
+    elif call.version == 0:
+        answer.old_style_offsets = _segments(found.log, special or wanted.timestamp, now_ms)[: max(wanted.max_num_offsets, 0)]
+    else:
+        record = found.log.first_since(wanted.timestamp) if special is None else _lookup(found, special)
+        if record is not None:
+            answer.offset, answer.timestamp = record.offset, record.timestamp
+            if call.version >= 4:
+                answer.leader_epoch = record.leader_epoch
+    return answer
+
+
+def _newest_version(call: RequestContext) -> int:
+    """Of those that this broker serves."""
+    return call.cluster.profile.advertised[ListOffsetsRequest.key][1]
+
+
+def _special(call: RequestContext, timestamp: int) -> int | None:
+    """The time, if it is one that this broker takes to mean something; where all that there is is local, two are the same."""
+    if timestamp not in _SINCE_VERSION or _newest_version(call) < _SINCE_VERSION[timestamp]:
+        return None
+    return _EARLIEST if timestamp == _EARLIEST_LOCAL else timestamp
+
+
+def _find(
+    call: RequestContext, name: str, wanted: ListOffsetsRequest.Topic.Partition, replica_id: int
+) -> Partition | ErrorCode:
+    topic = call.cluster.find_topic(name)
+    if isinstance(topic, ErrorCode):
+        return topic
+    checked = wanted.timestamp < 0 and _newest_version(call) >= _CHECKED_SINCE
+    if checked and call.version < _SINCE_VERSION.get(wanted.timestamp, call.version + 1):
+        return ErrorCode.UNSUPPORTED_VERSION
+    epoch = wanted.current_leader_epoch
+    return call.led_partition(topic, wanted.partition_index, epoch, or_followed=replica_id == _DEBUGGING)
+
+
+def _lookup(partition: Partition, special: int) -> TimestampedOffset | None:
+    log = partition.log
+    if special == _LATEST:
+        return TimestampedOffset(log.end, -1, partition.leader_epoch)
+    if special == _EARLIEST:
+        return TimestampedOffset(log.start, -1, log.leader_epoch_at_start())
+    return log.latest_timestamp() if special == _MAX_TIMESTAMP else None
+
+
+def _segments(log: PartitionLog, timestamp: int, now_ms: int) -> list[int]:
+    """The start of the one segment, dated by its last change, and the end of the log, dated now: those that are old enough."""
+    dated = [(log.end, now_ms), *([(log.start, log.modified_ms)] if log.end > log.start else [])]
+    if timestamp == _EARLIEST:
+        return [log.start]
+    return [offset for offset, date in dated if timestamp == _LATEST or date <= timestamp]

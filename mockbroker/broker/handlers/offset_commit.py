@@ -1,0 +1,93 @@
+"""OffsetCommit 0-10: store the positions of a group, for its members and for who needs no membership (generation -1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+
+from kafkawire.errors import ErrorCode
+from kafkawire.message import TopicPartition
+from kafkawire.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from mockbroker.broker.answers import Answer
+from mockbroker.broker.context import RequestContext
+from mockbroker.groups.group import ClassicGroup, GroupState
+from mockbroker.groups.offsets import CommittedOffset
+from mockbroker.state.topics import Topic
+
+__all__ = ["handle"]
+
+
+_Position = OffsetCommitRequest.Topic.Partition
+_PartitionAnswer = OffsetCommitResponse.Topic.Partition
+
+_RETENTION = range(2, 5)
+"""Versions in which a commit says how long it lasts."""
+
+_GROUP_NOT_FOUND = 9
+"""The version that tells a missing group from an old generation."""
+
+
+def handle(call: RequestContext, request: OffsetCommitRequest, now: float) -> Answer:
+    group = cache(partial(_find, call, request, now))  # as in Kafka, it hears nothing of partitions that are not there
+    expires_at = now + request.retention_time_ms / 1000 if _limited(call, request) else None
+    response = OffsetCommitResponse()
+    for asked in request.topics:
+        topic = call.cluster.find_topic(asked.name, asked.topic_id)
+        answers = [
+            _PartitionAnswer(
+                partition_index=position.partition_index,
+                error_code=_commit(call, group, topic, position, _committed(position, now, expires_at)),
+            )
+            for position in asked.partitions
+        ]
+        response.topics.append(OffsetCommitResponse.Topic(name=asked.name, topic_id=asked.topic_id, partitions=answers))
+    return response
+
+
+def _limited(call: RequestContext, request: OffsetCommitRequest) -> bool:
+    return call.version in _RETENTION and request.retention_time_ms != -1
+
+
+def _committed(position: _Position, now: float, expires_at: float | None) -> CommittedOffset:
+    metadata = position.committed_metadata or ""
+    return CommittedOffset(position.committed_offset, position.committed_leader_epoch, metadata, now, expires_at)
+
+
+def _find(call: RequestContext, request: OffsetCommitRequest, now: float) -> ClassicGroup | ErrorCode:
+    """The group, if it takes commits from this member. Version 0 kept offsets in ZooKeeper, which any broker reached."""
+    groups, generation = call.cluster.groups, request.generation_id_or_member_epoch
+    if call.version > 0 and call.cluster.coordinator(request.group_id) is not call.broker:
+        return ErrorCode.NOT_COORDINATOR
+    if generation >= 0 and groups.find(request.group_id) is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND if call.version >= _GROUP_NOT_FOUND else ErrorCode.ILLEGAL_GENERATION
+    group = groups.find_or_create(request.group_id, now)
+    error = group.check_commit(request.member_id, request.group_instance_id, generation)
+    if error is not None:
+        return error
+    if group.state is not GroupState.EMPTY:
+        groups.classic.keep_session(group, group.members[request.member_id], now)
+    return group
+
+
+def _commit(
+    call: RequestContext,
+    group: Callable[[], ClassicGroup | ErrorCode],
+    topic: Topic | ErrorCode,
+    position: _Position,
+    committed: CommittedOffset,
+) -> ErrorCode:
+    if isinstance(topic, ErrorCode):
+        return topic
+    index = position.partition_index
+    error = call.injected_error(topic.name, index)
+    if error is not None:
+        return error
+    if not 0 <= index < len(topic.partitions):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    found = group()
+    if isinstance(found, ErrorCode):
+        return found
+    if len(committed.metadata) > int(call.cluster.config["offset.metadata.max.bytes"]):
+        return ErrorCode.OFFSET_METADATA_TOO_LARGE
+    found.offsets[TopicPartition(topic.name, index)] = committed
+    return ErrorCode.NONE

@@ -1,0 +1,55 @@
+"""OffsetDelete 0: delete committed positions of topics that the group does not consume (KIP-496)."""
+
+from __future__ import annotations
+
+from kafkawire.errors import ErrorCode
+from kafkawire.message import TopicPartition
+from kafkawire.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from mockbroker.broker.answers import Answer
+from mockbroker.broker.context import RequestContext
+from mockbroker.groups.group import ClassicGroup, GroupState
+
+__all__ = ["handle"]
+
+
+_Topic = OffsetDeleteResponse.Topic
+
+
+def handle(call: RequestContext, request: OffsetDeleteRequest, now: float) -> Answer:
+    found = _find(call, request.group_id)
+    if isinstance(found, ErrorCode):
+        return OffsetDeleteResponse(error_code=found)
+    return OffsetDeleteResponse(
+        error_code=ErrorCode.NONE,
+        topics=[
+            _Topic(
+                name=topic.name,
+                partitions=[
+                    _Topic.Partition(partition_index=index, error_code=_delete(call, found, TopicPartition(topic.name, index)))
+                    for index in (partition.partition_index for partition in topic.partitions)
+                ],
+            )
+            for topic in request.topics
+        ],
+    )
+
+
+def _find(call: RequestContext, group_id: str) -> ClassicGroup | ErrorCode:
+    """The group, if offsets can be deleted: while it has members, only where their topics are known."""
+    error = call.group_error(group_id) if group_id else ErrorCode.INVALID_GROUP_ID
+    if error is not None:
+        return error
+    group = call.cluster.groups.find(group_id)
+    if group is None:
+        return ErrorCode.GROUP_ID_NOT_FOUND
+    return group if group.state is GroupState.EMPTY or group.is_consumer else ErrorCode.NON_EMPTY_GROUP
+
+
+def _delete(call: RequestContext, group: ClassicGroup, partition: TopicPartition) -> ErrorCode:
+    topic = call.cluster.topics.get(partition.topic)
+    if topic is None or not 0 <= partition.partition < len(topic.partitions):
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if group.is_subscribed(partition.topic):
+        return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+    group.offsets.pop(partition, None)
+    return ErrorCode.NONE

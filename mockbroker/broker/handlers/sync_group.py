@@ -1,0 +1,49 @@
+"""SyncGroup 0-5: hand in the assignment as the leader of a classic group, and get one's own part of it."""
+
+from __future__ import annotations
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from mockbroker.broker.answers import Answer
+from mockbroker.broker.context import RequestContext
+from mockbroker.groups.classic_protocol import Sync
+from mockbroker.groups.group import Synced
+
+__all__ = ["handle"]
+
+
+_NEEDS_PROTOCOL = 5
+"""The version from which a member has to say which protocol it means (KIP-559)."""
+
+
+def handle(call: RequestContext, request: SyncGroupRequest, now: float) -> Answer:
+    error = _refusal(call, request)
+    if error is not None:
+        return _response(Synced(error))
+    group = call.cluster.groups.find(request.group_id)
+    if group is None:
+        return _response(Synced(ErrorCode.UNKNOWN_MEMBER_ID))
+    sync = Sync(
+        member_id=request.member_id,
+        instance_id=request.group_instance_id,
+        generation=request.generation_id,
+        protocol_type=request.protocol_type,
+        protocol=request.protocol_name,
+        assignments={one.member_id: one.assignment for one in request.assignments},
+    )
+    return call.cluster.groups.classic.sync(group, sync, now).then(_response)
+
+
+def _refusal(call: RequestContext, request: SyncGroupRequest) -> ErrorCode | None:
+    if call.version >= _NEEDS_PROTOCOL and None in (request.protocol_type, request.protocol_name):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return call.group_error(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
+
+
+def _response(synced: Synced) -> SyncGroupResponse:
+    return SyncGroupResponse(
+        error_code=synced.error,
+        protocol_type=synced.protocol_type,
+        protocol_name=synced.protocol,
+        assignment=synced.assignment,
+    )

@@ -1,0 +1,225 @@
+"""Fetch sessions (KIP-227): what one broker remembers of a client's partitions, so that both tell only what has changed.
+
+A partition of which there is nothing to tell rests: nobody looks at it until its log changes, so that a fetch of many
+partitions costs what those cost that are active.
+
+Kafka spreads the sessions of a broker over eight caches; the mock has one with all the slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
+from mockbroker.broker.answers import Watchers
+
+__all__ = ["FINAL_EPOCH", "FIRST_EPOCH", "FetchSession", "FetchSessions", "PartitionKey", "next_epoch"]
+
+FIRST_EPOCH = 0
+"""Of a request that wants everything, and a session from then on."""
+FINAL_EPOCH = -1
+"""Of a request that wants everything, and no session."""
+
+_EVICTABLE_AFTER = 120.0
+"""Seconds without use after which any session may go, and since its beginning after which a larger one may take its place."""
+_LAST_EPOCH = 2**31 - 1
+
+Wanted = FetchRequest.Topic.Partition
+Answer = FetchResponse.FetchableTopicResponse.PartitionData
+
+
+class PartitionKey(NamedTuple):
+    """A partition as requests name it: by topic name before version 13, by id since."""
+
+    topic: str
+    topic_id: bytes
+    partition: int
+
+
+def next_epoch(epoch: int) -> int:
+    """What the request after this one must say."""
+    return 1 if epoch == _LAST_EPOCH else epoch + 1
+
+
+@dataclass(eq=False, slots=True)
+class _Cached:
+    """What was asked of a partition, and what was told of it last."""
+
+    key: PartitionKey
+    session: FetchSession
+    wanted: Wanted
+    place: int
+    """In the order of its session."""
+    high_watermark: int = -1
+    log_start_offset: int = -1
+    watched: Watchers | None = None
+    """The changes of its log, once it has rested."""
+
+    def wake(self) -> None:
+        """Its log has changed."""
+        self.session.stir(self)
+
+    def watch(self, changes: Watchers | None) -> None:
+        """Hear of these changes, and of no others."""
+        if self.watched is not changes:
+            if self.watched is not None:
+                self.watched.remove(self)
+            self.watched = changes
+            if changes is not None:
+                changes.add(self)
+
+    def learn(self, answer: Answer) -> bool:
+        """Remember an answer, and say whether it tells anything new."""
+        new = (
+            bool(answer.records)
+            or answer.error_code != 0
+            or answer.preferred_read_replica != -1
+            or answer.diverging_epoch is not None
+            or (self.high_watermark, self.log_start_offset) != (answer.high_watermark, answer.log_start_offset)
+        )
+        self.high_watermark = answer.high_watermark  # -1 with an error: the partition is told again when that is over
+        self.log_start_offset = answer.log_start_offset
+        return new
+
+
+class FetchSession:
+    """The partitions of one session, the one that brought records last at the end, so that all get their turn."""
+
+    __slots__ = ("_active", "_partitions", "_places", "begun", "by_topic_id", "changed", "epoch", "id", "used")
+
+    def __init__(self, session_id: int, now: float, *, by_topic_id: bool) -> None:
+        self.id = session_id
+        self.epoch = next_epoch(FIRST_EPOCH)
+        """What the next request must say."""
+        self.by_topic_id = by_topic_id
+        self.begun = self.used = now
+        self.changed = Watchers()
+        """Woken when a partition does not rest any more."""
+        self._partitions: dict[PartitionKey, _Cached] = {}
+        self._active: set[_Cached] = set()
+        """Partitions that do not rest."""
+        self._places = count()
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    @property
+    def rests(self) -> bool:
+        """Whether there are partitions that rest."""
+        return len(self._active) < len(self._partitions)
+
+    def wanted(self, *, resting: bool) -> list[tuple[PartitionKey, Wanted]]:
+        """The partitions, those that rest or not, with what was asked of them last."""
+        chosen = self._partitions.values() if resting else self._active
+        return [(cached.key, cached.wanted) for cached in sorted(chosen, key=lambda cached: cached.place)]
+
+    def update(self, changed: Iterable[tuple[PartitionKey, Wanted]], forgotten: Iterable[PartitionKey]) -> None:
+        """Take over what a request changes."""
+        for key, wanted in changed:
+            cached = self._partitions.get(key)
+            if cached is None:
+                cached = self._partitions[key] = _Cached(key, self, wanted, next(self._places))
+            cached.wanted = wanted
+            self._active.add(cached)
+        for key in forgotten:
+            self._forget(key)
+
+    def learn(self, key: PartitionKey, answer: Answer) -> bool:
+        """Whether an answer must be sent, since it tells something new. Its partition does not rest."""
+        cached = self._partitions[key]
+        self._active.add(cached)
+        new = cached.learn(answer)
+        if answer.records:
+            cached.place = next(self._places)
+        return new
+
+    def rest(self, key: PartitionKey, changes: Watchers) -> None:
+        """Let a partition rest: there will be nothing to tell of it before one of these changes."""
+        cached = self._partitions[key]
+        cached.watch(changes)
+        self._active.discard(cached)
+
+    def stir(self, cached: _Cached) -> None:
+        """Let a partition rest no more."""
+        self._active.add(cached)
+        self.changed.wake()
+
+    def end(self) -> None:
+        """Forget all partitions."""
+        for key in list(self._partitions):
+            self._forget(key)
+
+    def _forget(self, key: PartitionKey) -> None:
+        cached = self._partitions.pop(key, None)
+        if cached is not None:
+            self._active.discard(cached)
+            cached.watch(None)
+
+
+class FetchSessions:
+    """The sessions of one broker, at most `slots` of them.
+
+    `numbers` are their ids. If all brokers of a cluster share them, a session at the wrong broker is always found out.
+    """
+
+    __slots__ = ("_numbers", "_sessions", "_slots")
+
+    def __init__(self, slots: int, numbers: Iterator[int]) -> None:
+        self._slots = slots
+        self._numbers = numbers
+        self._sessions: dict[int, FetchSession] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    def open(self, size: int, now: float, *, by_topic_id: bool) -> FetchSession | None:
+        """A new session for so many partitions; None if there is no room for it."""
+        if not self._make_room(size, now):
+            return None
+        session = FetchSession(next(self._numbers), now, by_topic_id=by_topic_id)
+        self._sessions[session.id] = session
+        return session
+
+    def go_on(self, session_id: int, epoch: int, now: float, *, by_topic_id: bool) -> FetchSession | ErrorCode:
+        """The session of an incremental request, which has used this epoch up; or why it cannot be served."""
+        session = self._sessions.get(session_id)
+        if session is None:
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        if session.epoch != epoch:
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
+        if session.by_topic_id != by_topic_id:
+            return ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
+        session.epoch = next_epoch(epoch)
+        session.used = now
+        return session
+
+    def close(self, session_id: int) -> None:
+        """Forget a session. Does nothing if there is none."""
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            session.end()
+
+    def clear(self) -> None:
+        """Forget all, as a broker does that stops."""
+        for session_id in list(self._sessions):
+            self.close(session_id)
+
+    def _make_room(self, size: int, now: float) -> bool:
+        if len(self._sessions) < self._slots:
+            return True
+        idle = min(self._sessions.values(), key=lambda session: session.used, default=None)
+        if idle is None:
+            return False
+        if now - idle.used > _EVICTABLE_AFTER:
+            self.close(idle.id)
+            return True
+        old = [session for session in self._sessions.values() if session.used - session.begun > _EVICTABLE_AFTER]
+        smallest = min(old, key=len, default=None)
+        if smallest is None or len(smallest) >= size:
+            return False
+        self.close(smallest.id)
+        return True

@@ -1,0 +1,174 @@
+"""Changes to the configuration of topics and brokers: what AlterConfigs and IncrementalAlterConfigs have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafkawire.errors import BrokerError, ErrorCode, broker_error
+from mockbroker.configs.definitions import ConfigDefinition, ConfigType, KnownConfigs
+from mockbroker.configs.values import check_broker_configs, check_topic_configs
+
+if TYPE_CHECKING:
+    from mockbroker.broker.context import RequestContext
+
+__all__ = ["Change", "Operation", "ResourceType", "Revised", "change_configs", "revise"]
+
+
+class ResourceType(IntEnum):
+    """What has a configuration. Of Kafka's other types the mock knows none: loggers (8), client metrics (16), groups (32)."""
+
+    TOPIC = 2
+    BROKER = 4
+
+
+class Operation(IntEnum):
+    """What IncrementalAlterConfigs does with a value (KIP-339)."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class Change(NamedTuple):
+    """One configuration that a request mentions."""
+
+    name: str
+    operation: int
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Resource:
+    """A configuration that can be changed."""
+
+    present: dict[str, str]
+    definitions: Mapping[str, ConfigDefinition]
+    effective: Callable[[str], str]
+    """The value that counts now."""
+    check: Callable[[Mapping[str, str]], None]
+    """Raises BrokerError for a whole configuration that Kafka refuses."""
+
+
+class Revised(NamedTuple):
+    """How a change ended."""
+
+    error: ErrorCode = ErrorCode.NONE
+    message: str | None = None
+
+
+def change_configs(
+    call: RequestContext, kind: int, name: str, changes: Sequence[Change], *, replace: bool, validate_only: bool
+) -> Revised:
+    """Change the configuration of a resource; with `replace`, what is not mentioned goes back to its default."""
+    try:
+        error = call.injected_error(name)
+        if error is not None:
+            return Revised(error, error.text)
+        _check_form(changes)
+        resource = _find(call, kind, name)
+        new = revise({} if replace else resource.present, changes, resource.definitions, resource.effective)
+        resource.check(new)
+    except BrokerError as refusal:
+        # Kafka keeps to itself what it has not foreseen.
+        return Revised(refusal.error, None if refusal.error is ErrorCode.UNKNOWN_SERVER_ERROR else refusal.context)
+    if not validate_only:
+        resource.present.clear()
+        resource.present.update(new)
+    return Revised()
+
+
+def revise(
+    present: Mapping[str, str],
+    changes: Sequence[Change],
+    definitions: Mapping[str, ConfigDefinition],
+    effective: Callable[[str], str],
+) -> dict[str, str]:
+    """A configuration with changes. Raises BrokerError for an operation that does not fit."""
+    new = dict(present)
+    for name, operation, value in changes:
+        match operation:
+            case Operation.SET:
+                new[name] = value or ""
+            case Operation.DELETE:
+                new.pop(name, None)
+            case Operation.APPEND | Operation.SUBTRACT:
+                if name not in definitions or definitions[name].type is not ConfigType.LIST:
+                    verb = Operation(operation).name
+                    reason = f"Can't {verb} to key {name} because its type is not LIST."
+                    raise broker_error(ErrorCode.INVALID_CONFIG, reason)
+                new[name] = _combined(effective(name), value or "", add=operation == Operation.APPEND)
+            case _:
+                raise broker_error(ErrorCode.UNKNOWN_SERVER_ERROR, f"there is no operation {operation}")
+    return new
+
+
+def _combined(old: str, value: str, *, add: bool) -> str:
+    parts, named = old.split(",") if old else [], value.split(",")
+    kept = [part for part in parts if add or part not in named]
+    return ",".join(kept + [part for part in named if add and part not in parts])
+
+
+def _check_form(changes: Sequence[Change]) -> None:
+    if len({change.name for change in changes}) < len(changes):
+        raise broker_error(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    empty = [change.name for change in changes if change.value is None and change.operation != Operation.DELETE]
+    if empty:
+        raise broker_error(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(empty)}")
+
+
+def _find(call: RequestContext, kind: int, name: str) -> _Resource:
+    match kind:
+        case ResourceType.TOPIC:
+            return _topic(call, name)
+        case ResourceType.BROKER:
+            return _broker(call, name)
+    raise broker_error(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+
+
+def _topic(call: RequestContext, name: str) -> _Resource:
+    if not name:
+        raise broker_error(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+    topic = call.cluster.topics.get(name)
+    if topic is None:
+        raise broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
+    known = call.cluster.config.known
+    return _Resource(topic.configs, known.topic, topic.config, partial(check_topic_configs, known=known))
+
+
+def _broker(call: RequestContext, name: str) -> _Resource:
+    """One broker by its id, or with an empty name all of them."""
+    if name and not name.lstrip("-").isdigit():
+        raise broker_error(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+    if name and int(name) != call.broker.id:
+        reason = f"Unexpected broker id, expected {call.broker.id}, but received {name}"
+        raise broker_error(ErrorCode.INVALID_REQUEST, reason)
+    configs = call.cluster.config
+    broker_id = int(name) if name else None
+
+    def effective(config: str) -> str:
+        return next((found.value for found in configs.given(config, broker_id)), "")
+
+    check = partial(_check_broker if name or not configs.has_elr else _check_all_brokers, known=configs.known)
+    return _Resource(configs.dynamic(broker_id), configs.known.broker, effective, check)
+
+
+def _check_broker(new: Mapping[str, str], known: KnownConfigs) -> None:
+    fixed = [name for name in new if name in known.broker and known.broker[name].read_only]
+    if fixed:
+        raise broker_error(ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{', '.join(fixed)}]")
+    try:
+        check_broker_configs(new, known)
+    except BrokerError as refusal:
+        raise broker_error(ErrorCode.INVALID_REQUEST, refusal.context) from None
+
+
+def _check_all_brokers(new: Mapping[str, str], known: KnownConfigs) -> None:
+    _check_broker(new, known)
+    if "min.insync.replicas" not in new:
+        reason = "Cluster-level min.insync.replicas cannot be removed while ELR is enabled."
+        raise broker_error(ErrorCode.INVALID_CONFIG, reason)

@@ -1,0 +1,1 @@
+"""Control port: JSON over HTTP, for tests in other languages."""

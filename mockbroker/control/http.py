@@ -1,0 +1,197 @@
+"""The control port: what a test in another language may do to a mock cluster, as JSON over HTTP. `GET /` lists it.
+
+Web pages must not reach it: a page of another origin sends its Origin, and one that had its name bound to this address
+(DNS rebinding) sends that name as Host. Both are refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import logging
+import socket
+import threading
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import TCPServer
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from kafkawire.errors import BrokerError, ErrorCode
+from mockbroker.control.plain import parse
+from mockbroker.control.resources import RESOURCES, Ask, Lines, Refused
+from mockbroker.drive.addresses import as_address, listening_on
+
+if TYPE_CHECKING:
+    from mockbroker.mock import MockCluster
+
+__all__ = ["ControlServer"]
+
+_log = logging.getLogger("mockbroker")
+
+_LARGEST_BODY = 256 << 20
+_POLL = 0.02
+"""Seconds that stopping may take."""
+
+
+class ControlServer:
+    """Serves the control port of a cluster until `close`. Raises OSError if the port is taken, ValueError if it is none.
+
+    host, port: where it listens; 0 for any free port.
+    """
+
+    def __init__(self, cluster: MockCluster, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._server = _Server(cluster, host, port)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, args=(_POLL,), name="mockbroker control port", daemon=True
+        )
+        self._thread.start()
+
+    @property
+    def url(self) -> str:
+        """Where it is, as curl takes it."""
+        host, port = self._server.server_address[:2]
+        return f"http://{as_address(str(host), port)}"
+
+    def close(self) -> None:
+        """Stop listening. Idempotent."""
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self, cluster: MockCluster, host: str, port: int) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.cluster = cluster
+        self.host = host
+        with listening_on(host, port):
+            super().__init__((host, port), _Handler)
+
+    def server_bind(self) -> None:
+        TCPServer.server_bind(self)  # HTTPServer's would ask the name service who this is, and wait for it
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        _log.debug("a client of the control port has gone", exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One request of one client."""
+
+    server: _Server
+    server_version = "mockbroker"
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    timeout = 30
+    """Seconds without a byte after which a client is given up."""
+
+    def do_GET(self) -> None:
+        self._answer()
+
+    def do_POST(self) -> None:
+        self._answer()
+
+    def do_DELETE(self) -> None:
+        self._answer()
+
+    def _answer(self) -> None:
+        try:
+            self._check_where_from()
+            status, found = HTTPStatus.OK, self._act(self._read())
+        except Exception as error:  # noqa: BLE001 - whoever asked has to hear of it
+            status, found = _status(error), {"error": str(error) or repr(error)}
+            if status is HTTPStatus.INTERNAL_SERVER_ERROR:
+                _log.exception("the control port failed at %s %s", self.command, self.path)
+        self._write(status, found)
+
+    def _check_where_from(self) -> None:
+        host, origin = self.headers.get("Host"), self.headers.get("Origin")
+        kept, self.close_connection = self.close_connection, True  # the body of a request that is refused stays unread
+        name = urlsplit(f"//{host}").hostname if host else None
+        if name is not None and name not in ("localhost", self.server.host) and not _is_address(name):
+            raise Refused(HTTPStatus.FORBIDDEN, f"Host {host!r} is not the name of this control port; use its address")
+        if origin is not None and origin != f"http://{host}":
+            raise Refused(HTTPStatus.FORBIDDEN, f"pages of {origin!r} may not use this control port")
+        self.close_connection = kept
+
+    def _act(self, text: str) -> Any:
+        url = urlsplit(self.path)
+        found = [(resource, match) for resource in RESOURCES if (match := resource.pattern.fullmatch(url.path))]
+        if not found:
+            raise Refused(HTTPStatus.NOT_FOUND, f"there is no {url.path}: GET / lists what there is")
+        for resource, match in found:
+            if resource.method == self.command:
+                names = tuple(map(unquote, match.groups()))
+                query = dict(parse_qsl(url.query, keep_blank_values=True))
+                return resource.act(Ask(self.server.cluster, names, query, _body(text, lines=resource.lines)))
+        allowed = ", ".join(resource.method for resource, _ in found)
+        raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{url.path} takes {allowed}, not {self.command}")
+
+    def _read(self) -> str:
+        """The body, whatever becomes of the request: behind it there may be another one."""
+        length = self.headers.get("Content-Length", "0")
+        if not length.isdecimal() or int(length) > _LARGEST_BODY or "Transfer-Encoding" in self.headers:
+            self.close_connection = True
+            reason = f"a body needs its Content-Length, of {_LARGEST_BODY} bytes at most"
+            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
+        return self.rfile.read(int(length)).decode()
+
+    def _write(self, status: HTTPStatus, found: Any) -> None:
+        lines = isinstance(found, Lines)
+        text = found if lines else json.dumps({} if found is None else found, ensure_ascii=False) + "\n"
+        content = text.encode(errors="backslashreplace")
+        self.send_response(status)
+        self.send_header("Content-Type", "application/x-ndjson" if lines else "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("X-Content-Type-Options", "nosniff")
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(content)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        self.close_connection = True  # whatever comes behind a malformed request cannot be told from it
+        self._write(HTTPStatus(code), {"error": message or explain or HTTPStatus(code).phrase})
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as in http.server
+        _log.debug(format, *args)
+
+
+def _body(text: str, *, lines: bool) -> Any:
+    """The arguments for a resource, from the body. Raises ValueError."""
+    if lines or not text:
+        return text or None
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise ValueError(f"the body is no JSON: {error}") from None
+
+
+def _status(error: Exception) -> HTTPStatus:
+    match error:
+        case Refused():
+            return error.status
+        case AssertionError():
+            return HTTPStatus.CONFLICT
+        case BrokerError(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION | ErrorCode.GROUP_ID_NOT_FOUND):
+            return HTTPStatus.NOT_FOUND
+        case BrokerError() | ValueError():
+            return HTTPStatus.BAD_REQUEST
+    return HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def _is_address(name: str) -> bool:
+    """Whether it is an IP address, which cannot be bound to another."""
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

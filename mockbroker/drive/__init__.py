@@ -1,0 +1,1 @@
+"""Drivers of a cluster: TCP server, in-memory connections, TLS, clock."""

@@ -1,0 +1,140 @@
+"""The brokers of a cluster without sockets or threads: whoever has a clock can connect to them. Simulations do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+from typing import Protocol
+
+from mockbroker.broker.connection import ServerConnection
+from mockbroker.state.cluster import Broker, Cluster
+from mockbroker.state.timers import NEVER
+
+__all__ = ["Clock", "MemoryConnection", "MemoryServer"]
+
+_PORT = 9092
+
+
+class Clock(Protocol):
+    """Where the time comes from."""
+
+    def now(self) -> float:
+        """Seconds."""
+
+    def at(self, when: float, call: Callable[[], None]) -> None:
+        """Make a call at a time; if that is past, soon, but not at once."""
+
+
+class MemoryServer:
+    """All brokers of a cluster, as broker-1:9092, broker-2:9092 and so on."""
+
+    def __init__(self, cluster: Cluster, clock: Clock) -> None:
+        self.cluster = cluster
+        self._clock = clock
+        self._numbers = count(1)
+        self._connections: dict[MemoryConnection, int] = {}
+        self._timers_run_at = NEVER
+        cluster.timers.on_earlier = self._run_timers_at
+        for broker in cluster.brokers.values():
+            broker.host, broker.port = f"broker-{broker.id}", _PORT
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of all brokers, as clients take them in bootstrap.servers."""
+        return ",".join(f"{broker.host}:{broker.port}" for broker in self.cluster.brokers.values())
+
+    def accept(self, host: str, port: int, send: Callable[[bytes], None], close: Callable[[], None]) -> MemoryConnection | None:
+        """Connect to a broker; None if none listens there. `send` and `close` are the client's side, called from within."""
+        for broker in self.cluster.online_brokers():
+            if (broker.host, broker.port) == (host, port):
+                connection = MemoryConnection(self, self._clock, broker, next(self._numbers), send, close)
+                self._connections[connection] = broker.id
+                return connection
+        return None
+
+    def stop_broker(self, broker_id: int) -> None:
+        """Cut the connections of a broker and move what it led."""
+        self.cluster.stop_broker(broker_id)
+        for connection in [one for one, owner in self._connections.items() if owner == broker_id]:
+            connection.cut()
+
+    def start_broker(self, broker_id: int) -> None:
+        """Let a broker come back."""
+        self.cluster.start_broker(broker_id)
+
+    def move_broker(self, broker_id: int, host: str) -> None:
+        """Give a broker another address. Connections that it has stay; new ones are refused at the old address."""
+        self.cluster.brokers[broker_id].host = host
+
+    def forget(self, connection: MemoryConnection) -> None:
+        """A connection has ended."""
+        self._connections.pop(connection, None)
+
+    def _run_timers_at(self, deadline: float) -> None:
+        if deadline < self._timers_run_at:
+            self._timers_run_at = deadline
+            self._clock.at(deadline, lambda: self._run_timers(deadline))
+
+    def _run_timers(self, deadline: float) -> None:
+        if deadline == self._timers_run_at:  # else an earlier one has come in between, and seen to the rest
+            self._timers_run_at = NEVER
+            self.cluster.timers.run(self._clock.now())
+            self._run_timers_at(self.cluster.timers.next_deadline)
+
+
+class MemoryConnection:
+    """The brokers' end of one connection."""
+
+    __slots__ = ("_clock", "_close", "_connection", "_ended", "_send", "_server")
+
+    def __init__(
+        self,
+        server: MemoryServer,
+        clock: Clock,
+        broker: Broker,
+        number: int,
+        send: Callable[[bytes], None],
+        close: Callable[[], None],
+    ) -> None:
+        self._server = server
+        self._clock = clock
+        self._send = send
+        self._close = close
+        self._connection = ServerConnection(server.cluster, broker, number, lambda: clock.at(clock.now(), self._go_on))
+        self._ended = False
+
+    def received(self, data: bytes) -> None:
+        """Bytes from the client, in order, in pieces of any size."""
+        if not self._ended:
+            self._connection.received(data)
+            self._go_on()
+
+    def closed(self) -> None:
+        """The client is gone."""
+        self._ended = True
+        self._connection.lost()
+        self._server.forget(self)
+
+    def cut(self) -> None:
+        """Close from the broker's side."""
+        if not self._ended:
+            self.closed()
+            self._close()
+
+    def _go_on(self) -> None:
+        """Serve all that there is."""
+        if self._ended:
+            return
+        while self._serve():
+            pass
+        if self._connection.closing:
+            self.cut()
+
+    def _serve(self) -> bool:
+        """Serve until there is no more to do or no more room for answers, and send them; whether there were any."""
+        while self._connection.serve(self._clock.now()):
+            pass
+        parts = self._connection.take_output()
+        if parts:
+            self._send(b"".join(parts))
+        return bool(parts)

@@ -1,0 +1,173 @@
+"""One TCP connection of the mock broker: moves bytes between its socket and a `ServerConnection`."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable
+from itertools import islice
+from selectors import EVENT_READ, EVENT_WRITE
+from time import perf_counter
+from typing import TYPE_CHECKING, Protocol
+
+from mockbroker.broker.connection import ServerConnection
+
+if TYPE_CHECKING:
+    from kafkawire.protocol.wire import Buffer
+    from mockbroker.drive.tls import TlsStream
+    from mockbroker.state.cluster import Broker, Cluster
+
+__all__ = ["IoLoop", "Transport"]
+
+_log = logging.getLogger("mockbroker")
+
+_READ_SIZE = 1 << 16
+"""Bytes read at once. Room for many more costs a mapping of memory each time, several times what the call does."""
+_PARTS_AT_ONCE = 64
+
+_TURN = 0.005
+"""Seconds of serving after which the other connections come first."""
+
+
+class IoLoop(Protocol):
+    """What a transport needs of the thread that runs it."""
+
+    def watch(self, sock: socket.socket, events: int, on_event: Callable[[int], None]) -> None:
+        """RequestContext `on_event` on these events from now on; 0 for none."""
+
+    def go_on_soon(self, transport: Transport) -> None:
+        """RequestContext its `go_on`, after what else there is to do."""
+
+    def now(self) -> float:
+        """The time on the cluster's clock."""
+
+
+class Transport:
+    """One client. on_close is called once, whoever closes."""
+
+    __slots__ = ("_closed", "_connection", "_events", "_loop", "_on_close", "_socket", "_tls", "_unsent")
+
+    def __init__(
+        self,
+        loop: IoLoop,
+        sock: socket.socket,
+        cluster: Cluster,
+        broker: Broker,
+        number: int,
+        tls: TlsStream | None,
+        on_close: Callable[[Transport], None],
+    ) -> None:
+        self._loop = loop
+        self._socket = sock
+        self._connection = ServerConnection(cluster, broker, number, lambda: loop.go_on_soon(self), _address(sock))
+        self._tls = tls
+        self._on_close = on_close
+        self._unsent: deque[Buffer] = deque()
+        self._events = 0
+        self._closed = False
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._wait_anew()
+
+    def go_on(self) -> None:
+        """Something that the connection waited for has happened, or it is its turn again."""
+        self._take_turn(readable=False)
+
+    def close(self) -> None:
+        """Cut the connection."""
+        if not self._closed:
+            self._closed = True
+            self._connection.lost()
+            self._unsent.clear()
+            self._loop.watch(self._socket, 0, self._on_event)
+            self._socket.close()
+            self._on_close(self)
+
+    def _on_event(self, mask: int) -> None:
+        self._take_turn(readable=bool(mask & EVENT_READ))
+
+    def _take_turn(self, *, readable: bool) -> None:
+        """Read, serve, write, and wait anew. Whatever goes wrong costs this connection only."""
+        if self._closed:
+            return
+        try:
+            if readable:
+                self._receive()
+            self._serve()
+            self._wait_anew()
+        except OSError:
+            self.close()
+        except Exception:  # noqa: BLE001 - our own mistake; it is logged
+            _log.exception("a mock broker failed at a request and closes the connection")
+            self.close()
+
+    def _receive(self) -> None:
+        try:
+            data = self._socket.recv(_READ_SIZE)
+        except BlockingIOError:
+            return
+        if not data:
+            self.close()
+            return
+        if self._tls is not None:
+            data = self._tls.received(data)
+            self._unsent.extend(filter(None, [self._tls.outgoing()]))
+        if data and not self._connection.closing:
+            self._connection.received(data)
+        if self._tls is not None and self._tls.ended:
+            self._connection.closing = True
+
+    def _serve(self) -> None:
+        """Serve and write until there is nothing to do, the client takes no more answers or the turn is over."""
+        connection, end = self._connection, perf_counter() + _TURN
+        while not self._closed and self._flush():
+            if perf_counter() >= end:
+                self._loop.go_on_soon(self)
+                return
+            now = self._loop.now()
+            while connection.serve(now) and perf_counter() < end:
+                pass
+            parts = connection.take_output()
+            if parts and self._tls is not None:
+                self._tls.send(parts)
+                parts = [self._tls.outgoing()]
+            self._unsent.extend(parts)
+            if not parts and connection.closing:
+                self.close()
+            elif not parts and perf_counter() < end:
+                return
+
+    def _flush(self) -> bool:
+        """Write what the client takes; whether that was all."""
+        unsent = self._unsent
+        while unsent:
+            try:
+                sent = self._socket.sendmsg(islice(unsent, _PARTS_AT_ONCE))
+            except BlockingIOError:
+                return False
+            while unsent and len(unsent[0]) <= sent:
+                sent -= len(unsent.popleft())
+            if sent:
+                unsent[0] = memoryview(unsent[0])[sent:]
+        return True
+
+    def _wait_anew(self) -> None:
+        """Tell the loop what to wait for now."""
+        if self._closed:
+            return
+        connection = self._connection
+        events = EVENT_READ if connection.wants_input or connection.closing else 0
+        if self._unsent:
+            events |= EVENT_WRITE
+        if events != self._events:
+            self._events = events
+            self._loop.watch(self._socket, events, self._on_event)
+
+
+def _address(sock: socket.socket) -> str:
+    """Where the client is."""
+    try:
+        return str(sock.getpeername()[0])
+    except OSError:  # gone already
+        return ""

@@ -1,0 +1,1 @@
+"""Groups of a cluster and the protocols that change them."""

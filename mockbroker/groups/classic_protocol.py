@@ -1,0 +1,368 @@
+"""The classic group protocol: what JoinGroup, SyncGroup, Heartbeat, LeaveGroup and time do to a group."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from kafkawire.errors import ErrorCode
+from mockbroker.broker.answers import Parked
+from mockbroker.groups.group import ClassicGroup, GroupState, Joined, Member, Synced
+
+if TYPE_CHECKING:
+    from mockbroker.configs.definitions import BrokerConfigs
+    from mockbroker.state.timers import Timers
+
+__all__ = ["ClassicProtocol", "Join", "Leaver", "Sync"]
+
+_NEW_MEMBER_TIMEOUT = 300.0
+"""Seconds that a member may wait for its first generation; its session does not count before (KAFKA-7610)."""
+
+_TICK = 0.001
+"""Seconds; timers go no faster, or one that is set anew for ever would leave time for nothing else."""
+
+_SETTLED = (GroupState.EMPTY, GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
+"""Where a rebalance can begin."""
+
+_EXPELS_UNSYNCED_SINCE = (2, 8)
+"""Before, a group waited for members that did not sync as long as their sessions lasted (KAFKA-12890)."""
+
+_REBALANCING = (GroupState.PREPARING_REBALANCE,)
+_REBALANCING_OR_SYNCING = (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE)
+_QUIET_WHILE_SYNCING_SINCE = (2, 6)
+"""Before, heartbeats were answered with REBALANCE_IN_PROGRESS while members fetched their assignments, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """A wish to be a member of the next generation."""
+
+    member_id: str
+    """Empty for who is new."""
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    protocol_type: str
+    protocols: dict[str, bytes]
+    needs_known_id: bool
+    """Whether a new dynamic member has to ask again under the id that it gets (KIP-394)."""
+    can_skip_assignment: bool
+    """Whether a static leader that comes back can be told to assign nothing (KIP-814)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sync:
+    """A member's wish for its assignment; the leader brings those of all."""
+
+    member_id: str
+    instance_id: str | None
+    generation: int
+    protocol_type: str | None
+    protocol: str | None
+    assignments: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Leaver:
+    """Who is to leave: by member id, or a static member by instance id alone."""
+
+    member_id: str
+    instance_id: str | None
+
+
+class ClassicProtocol:
+    """Acts on groups as brokers of a version do. Times are seconds, as the driver counts them."""
+
+    def __init__(self, timers: Timers, config: BrokerConfigs, version: tuple[int, ...]) -> None:
+        self._timers = timers
+        self._config = config
+        self._ids = 0
+        self._expels_unsynced = version >= _EXPELS_UNSYNCED_SINCE
+        self._tells_to_rejoin = _REBALANCING if version >= _QUIET_WHILE_SYNCING_SINCE else _REBALANCING_OR_SYNCING
+
+    # Requests
+
+    def join(self, group: ClassicGroup, join: Join, now: float) -> Parked[Joined]:
+        """Become a member, or take part in the next generation."""
+        if not self._has_room(group, join.member_id):
+            group.remove(join.member_id)
+            return Parked(Joined("", ErrorCode.GROUP_MAX_SIZE_REACHED))
+        if not group.supports(join.protocol_type, join.protocols):
+            return Parked(Joined(join.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+        if not join.member_id:
+            return self._join_anew(group, join, now)
+        if join.member_id in group.pending:
+            if join.instance_id is not None:  # the ids that are given out are for dynamic members
+                return Parked(Joined("", ErrorCode.UNKNOWN_SERVER_ERROR))
+            return self._add(group, join, join.member_id, now)
+        error = group.check_member(join.member_id, join.instance_id)
+        if error is not None:
+            return Parked(Joined(join.member_id, error))
+        return self._join_again(group, group.members[join.member_id], join, now)
+
+    def sync(self, group: ClassicGroup, sync: Sync, now: float) -> Parked[Synced]:
+        """Get one's assignment, once the leader has brought it."""
+        error = _check_sync(group, sync)
+        if error is not None:
+            return Parked(Synced(error))
+        member = group.members[sync.member_id]
+        group.pending_sync.discard(member.id)
+        if group.state is GroupState.STABLE:
+            return Parked(group.synced(member))
+        parked: Parked[Synced] = Parked()
+        member.syncing = parked
+        if member.id == group.leader:
+            for each in group.members.values():
+                each.assignment = sync.assignments.get(each.id, b"")
+            self._end_syncs(group, group.synced, now)
+            group.to(GroupState.STABLE, now)
+            group.save()
+        return parked
+
+    def heartbeat(
+        self, group: ClassicGroup, member_id: str, instance_id: str | None, generation: int, now: float
+    ) -> ErrorCode | None:
+        """Keep a member's session, and say whether it has to rejoin."""
+        error = group.check_member(member_id, instance_id)
+        if error is not None:
+            return error
+        if generation != group.generation:
+            return ErrorCode.ILLEGAL_GENERATION
+        self.keep_session(group, group.members[member_id], now)
+        return ErrorCode.REBALANCE_IN_PROGRESS if group.state in self._tells_to_rejoin else None
+
+    def leave(self, group: ClassicGroup, leavers: Iterable[Leaver], now: float) -> list[ErrorCode | None]:
+        """Take members out; the error of each."""
+        errors = [self._leave(group, leaver) for leaver in leavers]
+        if None in errors and group.state is not GroupState.EMPTY:
+            self._rebalance(group, now)
+        return errors
+
+    def keep_session(self, group: ClassicGroup, member: Member, now: float, timeout: float | None = None) -> None:
+        """Begin a member's session anew. timeout: seconds, if not its own."""
+        if member.session is not None:
+            member.session.cancel()
+        seconds = member.session_timeout_ms / 1000 if timeout is None else timeout
+        member.session = self._timers.at(now + seconds, partial(self._expire, group, member.id))
+
+    # Joining
+
+    def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
+        """While members rejoin, the first come are in; at other times those are who are members."""
+        limit = int(self._config.get("group.max.size", 2**31 - 1))
+        member = group.members.get(member_id)
+        if group.state is GroupState.EMPTY:
+            return True
+        if group.state is GroupState.PREPARING_REBALANCE:
+            waiting = sum(each.joining is not None for each in group.members.values())
+            return waiting < limit or (member is not None and member.joining is not None)
+        return member is not None or len(group.members) < limit
+
+    def _join_anew(self, group: ClassicGroup, join: Join, now: float) -> Parked[Joined]:
+        member_id = self._new_id(join)
+        if join.instance_id is None and join.needs_known_id:
+            expire = partial(self._expire, group, member_id)
+            group.pending[member_id] = self._timers.at(now + join.session_timeout_ms / 1000, expire)
+            return Parked(Joined(member_id, ErrorCode.MEMBER_ID_REQUIRED))
+        known = None if join.instance_id is None else group.static_members.get(join.instance_id)
+        if known is None:
+            return self._add(group, join, member_id, now)
+        return self._replace(group, group.members[known], member_id, join, now)
+
+    def _new_id(self, join: Join) -> str:
+        """As Kafka's, but the same in every run, so that simulations repeat."""
+        self._ids += 1
+        return f"{join.instance_id or join.client_id}-{uuid.uuid5(uuid.NAMESPACE_OID, f'member {self._ids}')}"
+
+    def _add(self, group: ClassicGroup, join: Join, member_id: str, now: float) -> Parked[Joined]:
+        member = Member(
+            member_id,
+            join.instance_id,
+            join.client_id,
+            join.client_host,
+            join.session_timeout_ms,
+            join.rebalance_timeout_ms,
+            join.protocols,
+        )
+        parked: Parked[Joined] = Parked()
+        member.joining = parked
+        group.add(member, join.protocol_type)
+        group.member_was_added = group.state is GroupState.PREPARING_REBALANCE
+        self.keep_session(group, member, now, _NEW_MEMBER_TIMEOUT)
+        self._rebalance(group, now)
+        return parked
+
+    def _join_again(self, group: ClassicGroup, member: Member, join: Join, now: float) -> Parked[Joined]:
+        """Who brings nothing new gets the generation that there is, but a leader can always ask for another."""
+        unchanged = list(member.protocols.items()) == list(join.protocols.items())
+        if unchanged and (
+            group.state is GroupState.COMPLETING_REBALANCE or (group.state is GroupState.STABLE and member.id != group.leader)
+        ):
+            return Parked(group.joined(member))
+        parked = _update(member, join)
+        self._rebalance(group, now)
+        return parked
+
+    def _replace(self, group: ClassicGroup, old: Member, member_id: str, join: Join, now: float) -> Parked[Joined]:
+        """A static member has come back: the others notice nothing, unless the choice of the protocol changes (KIP-345)."""
+        leader = group.leader or ""
+        member = group.replace_static(old, member_id)
+        self.keep_session(group, member, now)
+        parked = _update(member, join)
+        if group.state is not GroupState.STABLE or group.select_protocol() != group.protocol:
+            self._rebalance(group, now)
+        else:
+            group.save()
+            member.end_join(_resumed(group, member, leader, join))
+        return parked
+
+    # Rebalancing
+
+    def _rebalance(self, group: ClassicGroup, now: float) -> None:
+        """Begin a rebalance, or go on with the one there is if nobody is missing any more."""
+        if group.state in _SETTLED:
+            self._prepare(group, now)
+        elif group.previous_state is not GroupState.EMPTY and group.all_joined:
+            self._complete(group, now)
+
+    def _prepare(self, group: ClassicGroup, now: float) -> None:
+        if group.state is GroupState.COMPLETING_REBALANCE:
+            for member in group.members.values():
+                member.assignment = b""
+            self._end_syncs(group, lambda _member: Synced(ErrorCode.REBALANCE_IN_PROGRESS), now)
+        group.pending_sync.clear()
+        if group.sync_timer is not None:
+            group.sync_timer.cancel()
+        group.to(GroupState.PREPARING_REBALANCE, now)
+        if group.previous_state is GroupState.EMPTY:
+            delay = int(self._config["group.initial.rebalance.delay.ms"]) / 1000
+            self._delay(group, delay, max(group.rebalance_timeout - delay, 0), now)
+        elif group.all_joined:
+            self._complete(group, now)
+        else:
+            self._complete_later(group, now)
+
+    def _delay(self, group: ClassicGroup, delay: float, remaining: float, now: float) -> None:
+        """Give more members the time to come, before a group begins (KIP-134)."""
+        group.member_was_added = False
+
+        def look_again(then: float) -> None:
+            if group.member_was_added and remaining:
+                again = min(int(self._config["group.initial.rebalance.delay.ms"]) / 1000, remaining)
+                self._delay(group, again, max(remaining - delay, 0), then)
+            else:
+                self._complete(group, then)
+
+        group.join_timer = self._timers.at(now + delay, look_again)
+
+    def _complete_later(self, group: ClassicGroup, now: float) -> None:
+        """Wait for those that are missing, but not for ever."""
+        if group.join_timer is not None:
+            group.join_timer.cancel()
+        patience = max(group.rebalance_timeout, _TICK)
+        group.join_timer = self._timers.at(now + patience, partial(self._complete, group))
+
+    def _complete(self, group: ClassicGroup, now: float) -> None:
+        """Begin the next generation, without the dynamic members that are missing; static ones keep their place."""
+        if group.join_timer is not None:
+            group.join_timer.cancel()
+        for member in list(group.members.values()):
+            if member.joining is None and member.instance_id is None:
+                group.remove(member.id)
+        if group.members and not group.elect_joined_leader():
+            self._complete_later(group, now)
+            return
+        group.begin_generation(now)
+        if group.state is GroupState.EMPTY:
+            group.save()
+            return
+        for member in group.members.values():
+            member.end_join(group.joined(member))
+            member.is_new = False
+            group.pending_sync.add(member.id)
+            self.keep_session(group, member, now)
+        if self._expels_unsynced:
+            group.sync_timer = self._timers.at(now + group.rebalance_timeout, partial(self._expire_syncs, group))
+
+    def _end_syncs(self, group: ClassicGroup, answer: Callable[[Member], Synced], now: float) -> None:
+        for member in group.members.values():
+            if member.end_sync(answer(member)):
+                self.keep_session(group, member, now)
+
+    # Leaving
+
+    def _leave(self, group: ClassicGroup, leaver: Leaver) -> ErrorCode | None:
+        member_id = leaver.member_id
+        if member_id in group.pending:
+            group.remove(member_id)
+            return None
+        if not member_id and leaver.instance_id is not None:  # an operator knows the instance id only
+            member_id = group.static_members.get(leaver.instance_id, "")
+        error = group.check_member(member_id, leaver.instance_id)
+        if error is None:
+            _send_away(group, group.members[member_id])
+        return error
+
+    def _expire(self, group: ClassicGroup, member_id: str, now: float) -> None:
+        """The session of a member, or of an id that was given out, is over. Who waits for the broker is alive."""
+        member = group.members.get(member_id)
+        if member is None:
+            group.remove(member_id)
+            if group.state is GroupState.PREPARING_REBALANCE and group.all_joined:
+                self._complete(group, now)
+        elif member.is_new or not member.waits:
+            _send_away(group, member)
+            if group.state is not GroupState.PREPARING_REBALANCE:
+                self._prepare(group, now)
+            elif group.all_joined:
+                self._complete(group, now)
+
+    def _expire_syncs(self, group: ClassicGroup, now: float) -> None:
+        """Go on without the members that never asked for their assignment."""
+        if group.pending_sync:
+            for member_id in list(group.pending_sync):
+                group.remove(member_id)
+            self._prepare(group, now)
+
+
+def _update(member: Member, join: Join) -> Parked[Joined]:
+    """Take over what a member says of itself now, and let it wait."""
+    member.protocols = join.protocols
+    member.session_timeout_ms = join.session_timeout_ms
+    member.rebalance_timeout_ms = join.rebalance_timeout_ms
+    parked: Parked[Joined] = Parked()
+    member.joining = parked
+    return parked
+
+
+def _resumed(group: ClassicGroup, member: Member, leader: str, join: Join) -> Joined:
+    """What a static member is told that goes on where it was.
+
+    Who cannot skip an assignment must not take itself for the leader, and is told the id that the leader had.
+    """
+    joined = group.joined(member)
+    if join.can_skip_assignment:
+        return replace(joined, skip_assignment=joined.leader == member.id)
+    return replace(joined, leader=leader, members=())
+
+
+def _send_away(group: ClassicGroup, member: Member) -> None:
+    """Remove a member; if it waits in a JoinGroup after all, it learns that it has to join anew."""
+    member.end_join(Joined("", ErrorCode.UNKNOWN_MEMBER_ID))
+    group.remove(member.id)
+
+
+def _check_sync(group: ClassicGroup, sync: Sync) -> ErrorCode | None:
+    error = group.check_member(sync.member_id, sync.instance_id)
+    if error is not None:
+        return error
+    if sync.generation != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    if sync.protocol_type not in (None, group.protocol_type) or sync.protocol not in (None, group.protocol):
+        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    return ErrorCode.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else None

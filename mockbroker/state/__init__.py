@@ -1,0 +1,1 @@
+"""State of a cluster: brokers, topics, logs, producers and timers. No IO, no clock."""

@@ -1,0 +1,80 @@
+"""What a cluster does by itself at a time: calls in the order of their deadlines. Pure: the driver has the clock."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+
+__all__ = ["NEVER", "Timer", "Timers"]
+
+NEVER = float("inf")
+
+_FEW = 64
+"""Cancelled timers that are not worth clearing out."""
+
+
+class Timer:
+    """One call to come. It comes once, and not after `cancel`."""
+
+    __slots__ = ("_timers", "action", "deadline")
+
+    def __init__(self, timers: Timers, deadline: float, action: Callable[[float], None]) -> None:
+        self.deadline = deadline
+        self.action: Callable[[float], None] | None = action
+        """None once it has been called or cancelled."""
+        self._timers = timers
+
+    def cancel(self) -> None:
+        """Let it not come. Does nothing when it has."""
+        if self.action is not None:
+            self.action = None
+            self._timers.cancelled()
+
+
+class Timers:
+    """The timers of a cluster.
+
+    `on_earlier(deadline)` is called when the next deadline has come nearer, for drivers that have to be told.
+    """
+
+    __slots__ = ("_cancelled", "_heap", "_numbers", "on_earlier")
+
+    def __init__(self) -> None:
+        self.on_earlier: Callable[[float], None] = lambda _deadline: None
+        self._heap: list[tuple[float, int, Timer]] = []
+        self._numbers = count()
+        self._cancelled = 0
+
+    def at(self, deadline: float, action: Callable[[float], None]) -> Timer:
+        """RequestContext `action(now)` as soon as `now` has reached the deadline, never from within this call."""
+        earlier = deadline < self.next_deadline
+        timer = Timer(self, deadline, action)
+        heapq.heappush(self._heap, (deadline, next(self._numbers), timer))
+        if earlier:
+            self.on_earlier(deadline)
+        return timer
+
+    @property
+    def next_deadline(self) -> float:
+        """When `run` has something to do; NEVER if there is nothing."""
+        while self._heap and self._heap[0][2].action is None:
+            heapq.heappop(self._heap)
+            self._cancelled -= 1
+        return self._heap[0][0] if self._heap else NEVER
+
+    def run(self, now: float) -> None:
+        """Make the calls that are due, those with equal deadlines in the order in which they were asked for."""
+        while self.next_deadline <= now:
+            timer = heapq.heappop(self._heap)[2]
+            action, timer.action = timer.action, None
+            if action is not None:
+                action(now)
+
+    def cancelled(self) -> None:
+        """A timer was cancelled: forget it with others, when they are most of all."""
+        self._cancelled += 1
+        if self._cancelled > max(_FEW, len(self._heap) // 2):
+            self._heap = [entry for entry in self._heap if entry[2].action is not None]
+            heapq.heapify(self._heap)
+            self._cancelled = 0
