@@ -20,7 +20,7 @@ A state that has no row in the table is final.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Set as AbstractSet
 from enum import Enum
 from typing import TypeVar
 
@@ -28,7 +28,7 @@ __all__ = ["InvalidTransitionError", "Transitions", "transition"]
 
 S = TypeVar("S", bound=Enum)
 
-Transitions = Mapping[S, Set[S]]
+Transitions = Mapping[S, AbstractSet[S]]
 """For each state the states that may follow it."""
 
 
