@@ -23,7 +23,7 @@ from kafkawire.config import (
     resolve_shared,
 )
 from kafkawire.core.arguments import LAST_PARTITION, check_range, is_whole, seconds
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.consume.flows import ConsumerCore
 from kafkawire.core.produce.accumulator import Counts
 from kafkawire.core.produce.batch import Batch
@@ -191,7 +191,7 @@ class ConnectionFace(Face):
         if servers is not None and "bootstrap_servers" in options:
             raise ConfigurationError("the servers are given twice: once without a name and once as bootstrap_servers")
         self.options = resolve(ConnectionOptions, options if servers is None else {**options, "bootstrap_servers": servers})
-        self.client = Client(net, self.options)
+        self.client = ClusterClient(net, self.options)
         forget_secrets(self.options)
         self._servers = self.options["bootstrap_servers"]
         self._open = True

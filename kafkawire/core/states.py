@@ -20,7 +20,8 @@ A state that has no row in the table is final.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from enum import Enum
 from typing import TypeVar
 

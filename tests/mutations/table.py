@@ -140,7 +140,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a flow spins while metadata is becoming old",
-        "kafkawire/core/cluster/cluster.py",
+        "kafkawire/core/cluster/client.py",
         "        if due > now:\n            return due\n",
         "        if due >= now:\n            return due\n",
         ("partitions-added",),
@@ -150,7 +150,7 @@ MUTATIONS = (
         "kafkawire/core/cluster/metadata.py",
         "    if fresh.leader_epoch >= known.leader_epoch:\n        return fresh\n",
         "    return fresh\n",
-        ("tests/core/test_metadata.py",),
+        ("tests/core/cluster/test_metadata.py",),
     ),
     Mutation(
         "a batch is given up before its time",

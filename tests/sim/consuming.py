@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from kafkawire.config import ConsumerOptions, resolve
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.consume.flows import ConsumerCore
 from kafkawire.errors import BootstrapError, ConfigurationError, KafkaError
 from kafkawire.events import PositionReset
@@ -32,7 +32,7 @@ class Reader:
         """By partition, how often the consumer has told that its position was lost."""
         given = {"bootstrap_servers": sim.bootstrap, "request_timeout_ms": 5_000, "auto_offset_reset": "earliest"}
         options = resolve(ConsumerOptions, {**given, **sim.scenario.consumer_options})
-        self.client = Client(sim.net, options)
+        self.client = ClusterClient(sim.net, options)
         self.core = ConsumerCore(self.client, options, [sim.topic.name])
 
     async def run(self) -> None:

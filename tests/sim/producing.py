@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kafkawire._clients.base import DeliveryFace
 from kafkawire.config import ProducerOptions, resolve
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.produce.accumulator import Accumulator
 from kafkawire.core.produce.flows import ProducerCore
 from kafkawire.errors import ClosedError, KafkaError
@@ -86,7 +86,7 @@ class Writer:
             **sim.scenario.producer_options,
         }
         self.options = resolve(ProducerOptions, given)
-        self.client = Client(sim.net, self.options)
+        self.client = ClusterClient(sim.net, self.options)
         self.core = ProducerCore(self.client, self.options, DeliveryFace)
 
     async def run(self) -> None:

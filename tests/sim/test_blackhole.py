@@ -8,7 +8,7 @@ import pytest
 
 from kafkawire._clients.base import DeliveryFace
 from kafkawire.config import ConsumerOptions, ProducerOptions, resolve
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.consume.flows import ConsumerCore
 from kafkawire.core.produce.flows import ProducerCore
 from kafkawire.net.base import sleep
@@ -29,10 +29,10 @@ class Scene:
         self.net.serve(server)
         self.bootstrap = server.bootstrap
 
-    def producer(self, **options) -> tuple[Client, ProducerCore]:
+    def producer(self, **options) -> tuple[ClusterClient, ProducerCore]:
         given = {"bootstrap_servers": self.bootstrap, "delivery_timeout_ms": 86_400_000, "max_block_ms": 86_400_000}
         resolved = resolve(ProducerOptions, {**given, **options})
-        client = Client(self.net, resolved)
+        client = ClusterClient(self.net, resolved)
         return client, ProducerCore(client, resolved, DeliveryFace)
 
     def cut_links(self) -> None:
@@ -89,7 +89,7 @@ def test_a_blackhole_does_not_keep_a_consumer():
 
     async def main() -> None:
         producing, producer = scene.producer()
-        client = Client(scene.net, options)
+        client = ClusterClient(scene.net, options)
         consumer = ConsumerCore(client, options, [TOPIC])
         await scene.send(producer)
         await read(consumer)
@@ -147,7 +147,7 @@ def test_throttle_times_of_fetches_are_bounded():
 
     async def main() -> None:
         producing, producer = scene.producer()
-        client = Client(scene.net, options)
+        client = ClusterClient(scene.net, options)
         consumer = ConsumerCore(client, options, [TOPIC])
         for rounds in range(1, 4):
             await scene.send(producer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from kafkawire.config import ConsumerOptions, resolve
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.consume.flows import ConsumerCore
 from kafkawire.net.base import sleep
 from kafkawire.protocol.records import read_batches
@@ -41,7 +41,7 @@ def test_a_slow_reader_has_no_more_fetched_than_it_has_room_for():
         return sum(len(list(read_batches(records))) for records in parts)
 
     async def main() -> None:
-        client = Client(net, options)
+        client = ClusterClient(net, options)
         consumer = ConsumerCore(client, options, ["t"])
         taken = 0
         while taken < PARTITIONS * RECORDS:

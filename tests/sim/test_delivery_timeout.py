@@ -8,7 +8,7 @@ import pytest
 
 from kafkawire._clients.base import DeliveryFace
 from kafkawire.config import ProducerOptions, resolve
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.produce.deliveries import tell
 from kafkawire.core.produce.flows import ProducerCore, wait_done
 from kafkawire.errors import DeliveryTimedOut
@@ -48,7 +48,7 @@ def given_up_after(trouble: str, every: float) -> list[float]:
                 "retry_backoff_max_ms": 100,
             },
         )
-        client = Client(net, options)
+        client = ClusterClient(net, options)
         producer = ProducerCore(client, options, DeliveryFace)
         await producer.send("t", b"first", None, None, None, None, None)
         await producer.flush(net.now() + 60)

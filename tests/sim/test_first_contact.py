@@ -21,14 +21,14 @@ def test_no_broker_is_old_once_another_of_its_cluster_has_shown_to_be_newer():
     cluster.faults.delay("ListOffsets", 1.0, broker=1)
 
     async def main():
-        dialer = Connector(net, resolve(ConnectionOptions, {}))
+        connector = Connector(net, resolve(ConnectionOptions, {}))
         one, other = (Address(f"broker-{number}", 9092) for number in (1, 2))
         ended = net.signal()
-        doubtful = net.spawn(dialer.open(one, lambda _: None), ended)
-        await dialer.open(other, lambda _: None)
+        doubtful = net.spawn(connector.open(one, lambda _: None), ended)
+        await connector.open(other, lambda _: None)
         assert await join(net, doubtful, ended, NEVER)
         assert isinstance(doubtful.error, ConnectionLost)
-        again = await dialer.open(one, lambda _: None)
+        again = await connector.open(one, lambda _: None)
         assert again.version(ListOffsetsRequest) > 1
 
     net.run(main(), leave_flows=True)
@@ -40,7 +40,7 @@ def test_a_broker_that_is_old_is_taken_for_one(version):
     net.serve(MemoryServer(cluster, net))
 
     async def main():
-        dialer = Connector(net, resolve(ConnectionOptions, {}))
-        return (await dialer.open(Address("broker-1", 9092), lambda _: None)).version(ListOffsetsRequest)
+        connector = Connector(net, resolve(ConnectionOptions, {}))
+        return (await connector.open(Address("broker-1", 9092), lambda _: None)).version(ListOffsetsRequest)
 
     assert net.run(main(), leave_flows=True) == 0

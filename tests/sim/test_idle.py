@@ -6,7 +6,7 @@ import random
 
 from kafkawire._clients.base import DeliveryFace
 from kafkawire.config import ConnectionOptions, ProducerOptions, resolve
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.produce.flows import ProducerCore
 from kafkawire.net.base import sleep
 from kafkawire.protocol.messages.metadata import MetadataRequest
@@ -21,7 +21,7 @@ def test_trap_14_idle_connections_are_replaced_before_brokers_close_them():
     random.seed(1)
 
     async def main():
-        client = Client(net, resolve(ConnectionOptions, {"bootstrap_servers": server.bootstrap}))
+        client = ClusterClient(net, resolve(ConnectionOptions, {"bootstrap_servers": server.bootstrap}))
         for pause in (0, 500, 500, 541, 500):
             await sleep(net, pause)
             await client.request(MetadataRequest(topics=[]), 1, net.now() + 60)
@@ -41,7 +41,7 @@ def test_trap_14_idle_connections_of_producers_are_replaced_too():
     options = resolve(ProducerOptions, {"bootstrap_servers": server.bootstrap})
 
     async def main():
-        client = Client(net, options)
+        client = ClusterClient(net, options)
         producer = ProducerCore(client, options, DeliveryFace)
         for pause in (0, 500, 500, 541, 500):
             await sleep(net, pause)

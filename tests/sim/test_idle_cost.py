@@ -8,7 +8,7 @@ import pytest
 
 from kafkawire._clients.base import DeliveryFace
 from kafkawire.config import ConsumerOptions, ProducerOptions, resolve
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.consume.flows import ConsumerCore
 from kafkawire.core.produce.flows import ProducerCore
 from kafkawire.errors import ErrorCode, KafkaError
@@ -125,7 +125,7 @@ def test_producers(what, known):
     options = resolve(ProducerOptions, given)
 
     async def main() -> float:
-        client = Client(scene.net, options)
+        client = ClusterClient(scene.net, options)
         producer = ProducerCore(client, options, DeliveryFace)
         if known:
             await producer.send(TOPIC, b"0", None, 0, None, None, None)
@@ -159,7 +159,7 @@ def test_consumers(what, known):
                 await sleep(scene.net, 10)
 
     async def main() -> float:
-        client = Client(scene.net, options)
+        client = ClusterClient(scene.net, options)
         consumer = ConsumerCore(client, options, [TOPIC])
         if known:
             await consumer.poll(scene.net.now() + 5, lambda until: consumer.take(100, until))

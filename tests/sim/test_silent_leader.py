@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from kafkawire.config import ConsumerOptions, resolve
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.consume.flows import ConsumerCore
 from mockbroker import Cluster, MemoryServer
 from mockbroker.data import Record, append_records
@@ -28,7 +28,7 @@ def test_a_fetch_that_is_lost_has_the_new_leader_found():
     )
 
     async def main():
-        client = Client(net, options)
+        client = ClusterClient(net, options)
         consumer = ConsumerCore(client, options, [TOPIC])
         for leader in (1, 2, 1, 2):
             cluster.faults.clear()

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from kafkawire.config import ConsumerOptions, resolve
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.consume.flows import ConsumerCore
 from kafkawire.net.base import sleep
 from mockbroker import Cluster, MemoryServer
@@ -39,7 +39,7 @@ def test_a_record_wakes_who_waits_for_it(seed):
             append_records(cluster, TOPIC, 0, [Record(TOPIC, b"%f" % net.now())], net.now())
 
     async def main() -> None:
-        client = Client(net, options)
+        client = ClusterClient(net, options)
         consumer = ConsumerCore(client, options, [TOPIC])
         assert await consumer.poll(net.now() + 1.0, lambda until: consumer.take(1, until)) == []
         net.spawn(produce())

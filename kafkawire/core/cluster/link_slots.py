@@ -1,4 +1,4 @@
-"""The places of a client's links: one for each broker and purpose, where connecting is begun once at a time."""
+"""The places of a client's links: one for each broker and role, where connecting is begun once at a time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkawire.core.cluster.single_flight import SingleFlight
 from kafkawire.errors import ClosedError, KafkaError
 
 if TYPE_CHECKING:
-    from kafkawire.core.cluster.cluster import Client
+    from kafkawire.core.cluster.client import ClusterClient
 
 __all__ = ["CONTROL", "LinkRole", "LinkSlot"]
 
@@ -18,7 +18,7 @@ log = logging.getLogger("kafkawire.connection")
 
 
 class LinkRole:
-    """The purpose of a link. A broker answers a connection in order, so requests that may wait long have links of their own.
+    """The role of a link. A broker answers a connection in order, so requests that may wait long have links of their own.
 
     CONTROL is for everybody; each producer and consumer makes one or two of its own, and lets go of them at its end.
     """
@@ -38,7 +38,7 @@ class LinkSlot:
     Its state is written in its flight, which runs once at a time, and by `close`; all others only look at it.
     """
 
-    def __init__(self, client: Client, node_id: int, purpose: LinkRole) -> None:
+    def __init__(self, client: ClusterClient, node_id: int, role: LinkRole) -> None:
         self.node_id = node_id
         self.link: BrokerLink | None = None
         self.error: KafkaError | None = None
@@ -46,7 +46,7 @@ class LinkSlot:
         self.retry_at = 0.0
         self.doing = ""
         """The present step of connecting, as text; empty when nothing is under way."""
-        self.flight = SingleFlight(client.net, self._connect, f"kafkawire-connect-{node_id}-{purpose.name}")
+        self.connecting = SingleFlight(client.net, self._connect, f"kafkawire-connect-{node_id}-{role.name}")
         self._client = client
         self._closed = False
 
@@ -78,7 +78,7 @@ class LinkSlot:
                 return
             if self.link is not None:
                 self.link.link.close()
-            link = await client.dialer.open(address, self._tell)
+            link = await client.connector.open(address, self._tell)
         except KafkaError as error:
             if client.closed or isinstance(error, ClosedError):  # the driver may be closed, or its loop, and not the client
                 return

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.cluster.link_slots import CONTROL
 from kafkawire.core.cluster.metadata import Topic
 from kafkawire.errors import (
@@ -39,7 +39,7 @@ class Found(NamedTuple):
 
 
 async def list_offsets(
-    client: Client, times: Mapping[TopicPartition, int], deadline: float
+    client: ClusterClient, times: Mapping[TopicPartition, int], deadline: float
 ) -> dict[TopicPartition, Found | None]:
     """For each partition the first offset at or after a time (ms), or its end (LATEST, EARLIEST); None: nothing so late.
 
@@ -91,7 +91,7 @@ def check_partitions(asked: Iterable[TopicPartition], topic: Topic) -> None:
             )
 
 
-def _by_leader(client: Client, times: Mapping[TopicPartition, int]) -> dict[int, dict[TopicPartition, int]]:
+def _by_leader(client: ClusterClient, times: Mapping[TopicPartition, int]) -> dict[int, dict[TopicPartition, int]]:
     groups: dict[int, dict[TopicPartition, int]] = defaultdict(dict)
     for tp, time in times.items():
         leader = client.snapshot.leader(*tp)
@@ -101,7 +101,7 @@ def _by_leader(client: Client, times: Mapping[TopicPartition, int]) -> dict[int,
 
 
 async def _ask(
-    client: Client, node: int, times: Mapping[TopicPartition, int], deadline: float
+    client: ClusterClient, node: int, times: Mapping[TopicPartition, int], deadline: float
 ) -> tuple[dict[TopicPartition, Found | None], KafkaError | None]:
     """The answers of one leader, and the last retriable error among them; other errors are raised."""
     if any(time >= 0 for time in times.values()):

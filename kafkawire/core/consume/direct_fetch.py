@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kafkawire.config import ConsumerOptions
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.cluster.link_slots import LinkRole
 from kafkawire.core.cluster.list_offsets import cause_at, check_partitions
 from kafkawire.core.consume.fetch_request import FetchSettings, build_request, located, partition_answers
@@ -28,15 +28,15 @@ __all__ = ["OneFetch"]
 class OneFetch:
     """Sends single fetches, over links of their own, and tries again where that helps."""
 
-    def __init__(self, client: Client, options: ConsumerOptions) -> None:
+    def __init__(self, client: ClusterClient, options: ConsumerOptions) -> None:
         self._client = client
         self._net = client.net
         self._options = options
-        self._purpose = LinkRole("fetch once")
+        self._role = LinkRole("fetch once")
 
     def close(self) -> None:
         """Close the links. Idempotent."""
-        self._client.release(self._purpose)
+        self._client.release(self._role)
 
     async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> list[Message]:
         """The records from `offset` on that one Fetch of up to `max_bytes` brings; at least one, if there is one.
@@ -68,10 +68,10 @@ class OneFetch:
         leader = snapshot.leader(*tp)
         if leader is None:
             raise NetworkError(f"{tp.topic} partition {tp.partition} has no leader at the moment")
-        link = await self._client.link(leader, self._purpose, deadline)
+        link = await self._client.link(leader, self._role, deadline)
         request, version, names = build_request(snapshot, link, [(tp, offset)], settings)
         try:
-            response: FetchResponse = await self._client.call(leader, request, deadline, purpose=self._purpose, highest=version)
+            response: FetchResponse = await self._client.call(leader, request, deadline, role=self._role, highest=version)
         except DecodeError as error:
             raise error.within(f"the answer of {link.address} about {tp.topic} partition {tp.partition} at {offset}") from None
         for answered, answer in partition_answers(response, names):

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafkawire.config import ConsumerOptions
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.cluster.handshake import BrokerLink
 from kafkawire.core.cluster.link_slots import LinkRole
 from kafkawire.core.cluster.metadata import Snapshot, Topic
@@ -88,14 +88,14 @@ class InFlight:
 class Fetcher:
     """Keeps one Fetch in flight to each leader, the next one being on its way while the last is decoded."""
 
-    def __init__(self, client: Client, options: ConsumerOptions, signal: Signal) -> None:
+    def __init__(self, client: ClusterClient, options: ConsumerOptions, signal: Signal) -> None:
         self._client = client
         self._options = options
         self._settings = FetchSettings.of(options)
         self._signal = signal
         self._timeout = (options["request_timeout_ms"] + options["fetch_max_wait_ms"]) / 1000
         self._in_flight: dict[int, InFlight] = {}
-        self._purpose = LinkRole("fetch")
+        self._role = LinkRole("fetch")
         self.states: dict[TopicPartition, PartitionState] = {}
         self.buffer = Buffer()
         self._turns: dict[int, int] = {}
@@ -115,7 +115,7 @@ class Fetcher:
         snapshot = self._client.snapshot
         for node, wanted in self._fetchable(snapshot, now).items():
             try:
-                link = self._client.link_or_connect(node, self._purpose, self._signal)
+                link = self._client.link_or_connect(node, self._role, self._signal)
             except NetworkError:
                 self._client.suspect_metadata()
                 continue
@@ -133,7 +133,7 @@ class Fetcher:
         """Close the links, and forget what was fetched."""
         self._in_flight.clear()
         self.buffer = Buffer()
-        self._client.release(self._purpose)
+        self._client.release(self._role)
 
     def report(self, state: PartitionState, error: KafkaError) -> None:
         """Let the caller of poll know, unless the partition is sought before."""

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.arguments import LAST_SIZE, check_range, check_timestamp
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.cluster.list_offsets import EARLIEST, LATEST, Found, check_partitions, list_offsets
 from kafkawire.core.cluster.single_flight import SingleFlight
 from kafkawire.core.consume.buffer import Buffer, FetchedRecords
@@ -44,7 +44,7 @@ ERROR_WAITS = 1.0
 class ConsumerCore:
     """A consumer without a face and without a group. One caller at a time."""
 
-    def __init__(self, client: Client, options: ConsumerOptions, topics: Sequence[str]) -> None:
+    def __init__(self, client: ClusterClient, options: ConsumerOptions, topics: Sequence[str]) -> None:
         self._client = client
         self._net = client.net
         self._options = options

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from kafkawire.config import ConsumerOptions
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.cluster.list_offsets import EARLIEST, LATEST, list_offsets
 from kafkawire.core.cluster.single_flight import SingleFlight
 from kafkawire.core.consume.subscription import PartitionState
@@ -42,7 +42,7 @@ class Positions:
     The states of partitions are not touched here: they change on the thread of the consumer's caller only.
     """
 
-    def __init__(self, client: Client, options: ConsumerOptions) -> None:
+    def __init__(self, client: ClusterClient, options: ConsumerOptions) -> None:
         self._client = client
         self._net = client.net
         self._options = options

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafkawire.config import ProducerOptions
 from kafkawire.core.arguments import check_callable, check_partition, check_timestamp, check_topic
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.cluster.single_flight import Completion
 from kafkawire.core.produce.accumulator import Accumulator, Counts
 from kafkawire.core.produce.batch import Batch, DeliveryCallback
@@ -54,7 +54,7 @@ async def _watch(accumulator: Accumulator, batch: Batch, signal: Signal, deadlin
 class ProducerCore:
     """A producer without a face. `delivery` makes what `send` returns, to be given a batch and an index."""
 
-    def __init__(self, client: Client, options: ProducerOptions, delivery: Callable[[], Any]) -> None:
+    def __init__(self, client: ClusterClient, options: ProducerOptions, delivery: Callable[[], Any]) -> None:
         self._client = client
         self._net = client.net
         self._options = options

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkawire.config import ProducerOptions
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.cluster.handshake import BrokerLink
 from kafkawire.core.cluster.link_slots import LinkRole
 from kafkawire.core.produce.accumulator import Accumulator
@@ -77,7 +77,9 @@ class Node:
 class Sender:
     """The one that empties an accumulator. `step` runs in one flow at a time."""
 
-    def __init__(self, client: Client, accumulator: Accumulator, options: ProducerOptions, idempotence: Idempotence) -> None:
+    def __init__(
+        self, client: ClusterClient, accumulator: Accumulator, options: ProducerOptions, idempotence: Idempotence
+    ) -> None:
         self._client = client
         self._accumulator = accumulator
         self._idempotence = idempotence
@@ -90,7 +92,7 @@ class Sender:
         self._retries = options["retries"]
         self._max_in_flight = options["max_in_flight_requests_per_connection"]
         self._max_request = options["max_request_size"]
-        self._purpose = LinkRole("produce")
+        self._role = LinkRole("produce")
         self._nodes: dict[int, Node] = {}
         self._snapshot = client.snapshot
         """The metadata of the present step: one snapshot from its beginning to its end."""
@@ -131,7 +133,7 @@ class Sender:
             for request in node.in_flight:
                 lost += request.batches
             node.in_flight.clear()
-        self._client.release(self._purpose)
+        self._client.release(self._role)
         return lost
 
     # ---- answers
@@ -235,7 +237,7 @@ class Sender:
         node = self._nodes.get(node_id)
         if node is not None and node.idle_until > now:
             return f"broker {node_id} throttles this producer"
-        return self._client.trouble(node_id, self._purpose)
+        return self._client.trouble(node_id, self._role)
 
     def _give_up(self, batch: Batch, error: KafkaError) -> None:
         if batch.sequence != NO_SEQUENCE:
@@ -259,7 +261,7 @@ class Sender:
                 due = min(due, node.idle_until)
                 continue
             try:
-                link = self._client.link_or_connect(node_id, self._purpose, self._accumulator.signal)
+                link = self._client.link_or_connect(node_id, self._role, self._accumulator.signal)
             except NetworkError:
                 self._client.suspect_metadata()
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from kafkawire.config import ProducerOptions
-from kafkawire.core.cluster.cluster import Client
+from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.cluster.single_flight import SingleFlight
 from kafkawire.core.produce.accumulator import Accumulator
 from kafkawire.errors import AuthorizationError, ConfigurationError, KafkaError, UnsupportedVersionError, broker_error
@@ -26,7 +26,7 @@ class Idempotence:
     `active` falls to False where the broker cannot (before 0.11) or may not do it and it was not asked for by name.
     """
 
-    def __init__(self, client: Client, accumulator: Accumulator, options: ProducerOptions) -> None:
+    def __init__(self, client: ClusterClient, accumulator: Accumulator, options: ProducerOptions) -> None:
         self.active = _wanted(options)
         self.producer = (-1, -1)
         self._required = options["enable_idempotence"] is True

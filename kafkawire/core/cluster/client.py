@@ -1,4 +1,4 @@
-"""One cluster as a client sees it: its metadata, a link for each (broker, purpose), and requests that find their broker."""
+"""One cluster as a client sees it: its metadata, a link for each (broker, role), and requests that find their broker."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kafkawire.net.base import NEVER, Net, Signal
 from kafkawire.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from kafkawire.protocol.schema import Request
 
-__all__ = ["Client"]
+__all__ = ["ClusterClient"]
 
 log = logging.getLogger("kafkawire.connection")
 
@@ -43,7 +43,7 @@ UNKNOWN_FOR_GOOD = 4
 """Attempts, over about a second and a half, after which a topic is taken not to exist: creation is asynchronous (trap 131)."""
 
 
-class Client:
+class ClusterClient:
     """What a Connection, a Producer and a Consumer share. Any thread may call it."""
 
     def __init__(self, net: Net, options: ConnectionOptions) -> None:
@@ -51,7 +51,7 @@ class Client:
         self.options = options
         self.closed = False
         self.snapshot = Snapshot()
-        self.dialer = Connector(net, options)
+        self.connector = Connector(net, options)
         self.max_idle = options["connections_max_idle_ms"] / 1000
         self.reconnect_backoff = Backoff(options["reconnect_backoff_ms"], options["reconnect_backoff_max_ms"])
         self.retry_backoff = Backoff(options["retry_backoff_ms"], options["retry_backoff_max_ms"])
@@ -87,35 +87,35 @@ class Client:
             raise NetworkError(f"broker {node_id} is not in the cluster: known are {sorted(self.snapshot.brokers)}")
         return Address(broker.host, broker.port)
 
-    def slot(self, node_id: int, purpose: LinkRole) -> LinkSlot:
-        """The place of the link to a broker for a purpose."""
-        key = (node_id, purpose)
+    def slot(self, node_id: int, role: LinkRole) -> LinkSlot:
+        """The place of the link to a broker for a role."""
+        key = (node_id, role)
         slot = self._slots.get(key)
         if slot is None:
             with self._lock:
-                slot = self._slots.setdefault(key, LinkSlot(self, node_id, purpose))
+                slot = self._slots.setdefault(key, LinkSlot(self, node_id, role))
         return slot
 
-    def link_or_connect(self, node_id: int, purpose: LinkRole, signal: Signal) -> BrokerLink | float:
+    def link_or_connect(self, node_id: int, role: LinkRole, signal: Signal) -> BrokerLink | float:
         """The link if it is up; otherwise when to look again.
 
         Connecting starts, unless it is too early to try again; `signal` is set when it has ended. Raises NetworkError if the
         cluster no longer lists the broker.
         """
         self.check_open()
-        slot = self.slot(node_id, purpose)
+        slot = self.slot(node_id, role)
         link = slot.usable(self.address(node_id))
         if link is not None:
             return link
         now = self.net.now()
         if now >= slot.retry_at:
-            slot.flight.start(signal)
+            slot.connecting.start(signal)
             return NEVER
         return slot.retry_at
 
-    async def link(self, node_id: int, purpose: LinkRole, deadline: float) -> BrokerLink:
+    async def link(self, node_id: int, role: LinkRole, deadline: float) -> BrokerLink:
         """The link to a broker, connecting if need be: one attempt. Raises NetworkError or TimedOut."""
-        slot = self.slot(node_id, purpose)
+        slot = self.slot(node_id, role)
         while True:
             self.check_open()
             link = slot.usable(self.address(node_id))
@@ -125,7 +125,7 @@ class Client:
             if pause > 0:
                 await self.net.wait(self.net.signal(), min(deadline, slot.retry_at))
             attempts = slot.failures
-            if not await slot.flight.join(deadline):
+            if not await slot.connecting.join(deadline):
                 raise TimedOut(f"no connection to {self.address(node_id)} in the time given: {slot.doing or slot.error}")
             if slot.failures > attempts and slot.error is not None:
                 raise slot.error
@@ -136,14 +136,14 @@ class Client:
         message: Request,
         deadline: float,
         *,
-        purpose: LinkRole = CONTROL,
+        role: LinkRole = CONTROL,
         highest: int | None = None,
     ) -> Any:
         """One request to one broker, without retries. Raises NetworkError, TimedOut, DecodeError, UnsupportedVersionError.
 
         A link that brings no answer for request_timeout_ms is given up: it may be half dead, and would keep its place.
         """
-        link = await self.link(node_id, purpose, deadline)
+        link = await self.link(node_id, role, deadline)
         await link.wait_out(deadline)
         patience = self.net.now() + self.options["request_timeout_ms"] / 1000
         try:
@@ -175,24 +175,24 @@ class Client:
         slot = self._slots.get((node_id, CONTROL))
         return slot is not None and slot.quiet
 
-    def trouble(self, node_id: int, purpose: LinkRole) -> str | None:
+    def trouble(self, node_id: int, role: LinkRole) -> str | None:
         """Why there is no link to a broker, as far as is known; None while nothing is wrong."""
-        slot = self._slots.get((node_id, purpose))
+        slot = self._slots.get((node_id, role))
         if slot is None or slot.up:
             return None
         if slot.error is not None:
             return str(slot.error)
         return f"broker {node_id}: {slot.doing}" if slot.doing else None
 
-    def release(self, purpose: LinkRole) -> None:
-        """Close the links of a purpose that is over."""
+    def release(self, role: LinkRole) -> None:
+        """Close the links of a role that is over."""
         with self._lock:
-            slots = self._take_slots(purpose)
+            slots = self._take_slots(role)
         for slot in slots:
             slot.close()
 
-    def _take_slots(self, purpose: LinkRole) -> list[LinkSlot]:
-        return [self._slots.pop(key) for key in list(self._slots) if key[1] is purpose]
+    def _take_slots(self, role: LinkRole) -> list[LinkSlot]:
+        return [self._slots.pop(key) for key in list(self._slots) if key[1] is role]
 
     # ---- metadata
 
