@@ -8,10 +8,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 from kafkawire import protocol
+from kafkawire.errors import ErrorCode
 from kafkawire.protocol import records
 from kafkawire.protocol.compression import Codec
 from kafkawire.protocol.frames import ClientPeer, decode_response, request_frame
 from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
+from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.messages.produce import ProduceRequest, ProduceResponse
 from kafkawire.protocol.wire import ZERO_UUID
 from mockbroker import Cluster, MemoryServer
@@ -21,14 +23,14 @@ if TYPE_CHECKING:
 
     from kafkawire.protocol.schema import Request
     from kafkawire.protocol.wire import Buffer
-    from mockbroker import MockBroker
+    from mockbroker import MockBroker, MockCluster
 
 TIMEOUT = 10.0
 """Seconds until a socket that should have had an answer fails the test."""
 
 
 class Pending:
-    """A request on its way."""
+    """A request in flight."""
 
     def __init__(self, message: Request, version: int) -> None:
         self.cls = protocol.response(type(message).key)
@@ -45,7 +47,7 @@ class Pending:
 
 
 class RawClient:
-    """What the two have in common."""
+    """Writes requests and takes answers apart; subclasses move the bytes."""
 
     def __init__(self) -> None:
         self._peer = ClientPeer()
@@ -54,8 +56,12 @@ class RawClient:
     def write(self, data: bytes) -> None:
         raise NotImplementedError
 
+    def call(self, message: Request, version: int, **options: Any) -> Any:
+        """Send a request and return its answer."""
+        raise NotImplementedError
+
     def frame(self, message: Request, version: int, *, client_id: str = "raw", replies: bool = True) -> tuple[Pending, bytes]:
-        """A request to be written by hand."""
+        """Encode a request without sending it."""
         pending = Pending(message, version)
         return pending, b"".join(self._peer.request(request_frame(message, version, client_id), pending if replies else None))
 
@@ -75,7 +81,7 @@ class RawClient:
 
 
 class TcpClient(RawClient):
-    """Over TCP, blocking."""
+    """A client over TCP whose calls block."""
 
     def __init__(self, broker: MockBroker) -> None:
         super().__init__()
@@ -91,7 +97,7 @@ class TcpClient(RawClient):
         self.socket.sendall(data)
 
     def read(self) -> bytes:
-        """What comes next; b"" if the broker closed."""
+        """Bytes that have come, or b"" if the broker closed the connection."""
         try:
             data = self.socket.recv(1 << 16)
         except ConnectionResetError:
@@ -108,8 +114,15 @@ class TcpClient(RawClient):
         return pending.result()
 
 
+def still_serves(mock: MockCluster, client: TcpClient) -> None:
+    """Check that a client that is connected to a cluster with topic "t" gets its answers, and so does a new one."""
+    assert client.call(MetadataRequest(topics=None), 12).topics[0].name == "t"
+    with TcpClient(mock.brokers[1]) as new:
+        assert new.call(MetadataRequest(topics=None), 12).topics[0].name == "t"
+
+
 class ManualClock:
-    """Time passes when a test says so."""
+    """A clock that a test moves on, with timers."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -124,7 +137,7 @@ class ManualClock:
         heapq.heappush(self._timers, (max(when, self._now), self._count, call))
 
     def advance(self, seconds: float = 0.0) -> None:
-        """Let time pass, and happen what is due in it."""
+        """Move time on and run the timers that are due."""
         end = self._now + seconds
         while self._timers and self._timers[0][0] <= end:
             self._now, _, call = heapq.heappop(self._timers)
@@ -133,12 +146,12 @@ class ManualClock:
 
 
 class MemoryClient(RawClient):
-    """In memory: what the broker answers at once is there when `send` returns."""
+    """A client in memory: an answer that the broker gives at once has come when `send` returns."""
 
     def __init__(self, mock: MemoryMock, broker: int) -> None:
         super().__init__()
         self.output = bytearray()
-        """All that the broker sent."""
+        """Every byte that the broker sent."""
         address = mock.cluster.brokers[broker]
         self._mock = mock
         self._connection = mock.server.accept(address.host, address.port, self._received, self._close)
@@ -165,7 +178,7 @@ class MemoryClient(RawClient):
 
 
 class MemoryMock:
-    """A cluster in memory with its clock."""
+    """A cluster in memory with the clock that moves it."""
 
     def __init__(self, brokers: int = 1, *, topics: dict[str, int] | None = None, **options: Any) -> None:
         self.clock = ManualClock()
@@ -178,7 +191,7 @@ class MemoryMock:
         return MemoryClient(self, broker)
 
     def answer(self, data: bytes, broker: int = 1) -> tuple[bytes, bool]:
-        """What a broker sends back to bytes on a new connection, and whether it closes it."""
+        """Send bytes on a new connection; return the bytes of the answer and whether the broker closed it."""
         output = bytearray()
         closed: list[bool] = []
         address = self.cluster.brokers[broker]
@@ -222,6 +235,11 @@ def produced(response: ProduceResponse) -> Any:
     """The answer for the only partition."""
     ((answer,),) = [topic.partition_responses for topic in response.responses]
     return answer
+
+
+def produce_code(client: RawClient, **options: Any) -> ErrorCode:
+    """Produce a record b"v" and return the error code of the answer."""
+    return ErrorCode.of(produced(client.call(produce_request(batch(b"v"), **options), 9)).error_code)
 
 
 def fetch_request(
