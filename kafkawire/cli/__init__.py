@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from importlib.util import find_spec
 
-__all__ = ["PLAIN", "main", "run_plain"]
+from kafkawire.cli.commands import PLAIN, run_plain
 
-PLAIN = {"doctor": "kafkawire.cli.doctor", "mock": "mockbroker.cli"}
-"""Command that needs no other package -> the module whose `main` takes its arguments."""
+__all__ = ["main"]
 
 
 def main() -> int:
@@ -26,9 +24,3 @@ def main() -> int:
     advice = f"pip install 'kafkawire[cli]' (without it there are: {', '.join(PLAIN)})"
     print(f"The command line needs {' and '.join(missing)}: {advice}", file=sys.stderr)
     return 2
-
-
-def run_plain(command: str, arguments: list[str]) -> int:
-    """Run a command of PLAIN; its exit code."""
-    code: int = import_module(PLAIN[command]).main(arguments)
-    return code

@@ -1,4 +1,4 @@
-"""The group of all commands: knows their names and what they are for, and loads the one that is called."""
+"""The click group of all commands: lists them and loads the module of the command that is called."""
 
 from __future__ import annotations
 
@@ -7,20 +7,11 @@ from typing import Any
 
 import click
 
-from kafkawire.cli import PLAIN, run_plain
+from kafkawire.cli.commands import COMMANDS, PLAIN, run_plain
 from kafkawire.errors import KafkaError
 from kafkawire.version import __version__
 
 __all__ = ["app"]
-
-COMMANDS = {
-    "decode": "Print captured frames, record batches, pcap and segment files as JSON.",
-    "demo": "Show records going into Kafka, through Spark, and back.",
-    "doctor": "Show what is installed, and what serves checksums and compression.",
-    "mock": "Run a mock cluster until Ctrl-C; the same as python -m mockbroker.",
-    "topics": "List the topics of a cluster.",
-}
-"""Name of a command, and of its module, -> what it does in a line, so that --help loads none of them."""
 
 
 class _Commands(click.Group):

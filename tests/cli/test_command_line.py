@@ -32,7 +32,7 @@ print(sorted(name for name in sys.modules if name.startswith(("kafkawire.cli.", 
     done = subprocess.run([sys.executable, "-c", program, "--help"], capture_output=True, text=True, check=True, timeout=60)
     for command in ("decode", "demo", "doctor", "mock", "topics"):
         assert f"\n  {command} " in done.stdout
-    assert done.stdout.endswith("\n['kafkawire.cli.app']\n")
+    assert done.stdout.endswith("\n['kafkawire.cli.app', 'kafkawire.cli.commands']\n")
 
 
 @pytest.mark.parametrize("command", ["decode", "demo", "doctor", "mock", "topics"])

@@ -15,7 +15,7 @@ from types import CodeType
 import pytest
 
 PACKAGE = Path(next(iter(importlib.util.find_spec("kafkawire").submodule_search_locations)))  # type: ignore[union-attr,arg-type]
-FILES = sorted(file for part in ("net", "core") for file in (PACKAGE / part).glob("*.py"))
+FILES = sorted(file for part in ("net", "core", "_clients") for file in (PACKAGE / part).rglob("*.py"))
 
 
 def undone_by(tree: ast.AST) -> Iterator[range]:
