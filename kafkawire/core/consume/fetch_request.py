@@ -9,15 +9,12 @@ from typing import Any
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.cluster.handshake import BrokerLink
 from kafkawire.core.cluster.metadata import Snapshot
+from kafkawire.core.cluster.topic_ids import answered_topic, version_for_topics
 from kafkawire.errors import CorruptRecordsError, KafkaError
 from kafkawire.message import TopicPartition
 from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
-from kafkawire.protocol.wire import ZERO_UUID
 
 __all__ = ["FetchSettings", "build_request", "located", "partition_answers"]
-
-LAST_BY_NAME = 12
-"""The last Fetch version that names topics; later ones use their ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +54,20 @@ def build_request(
                 partition_max_bytes=settings.partition_bytes,
             )
         )
-    by_name = any(topic.topic_id == ZERO_UUID for topic in topics.values())
-    version = link.version(FetchRequest, LAST_BY_NAME if by_name else None)
+    version, names = version_for_topics(link, FetchRequest, {name: topic.topic_id for name, topic in topics.items()})
     request = FetchRequest(
         max_wait_ms=settings.max_wait_ms,
         min_bytes=settings.min_bytes,
         max_bytes=settings.max_bytes,
         topics=list(topics.values()),
     )
-    names = {topic.topic_id: name for name, topic in topics.items()} if version > LAST_BY_NAME else {}
     return request, version, names
 
 
 def partition_answers(response: FetchResponse, names: dict[bytes, str]) -> Iterator[tuple[TopicPartition, Any]]:
     """(partition, its answer) for everything in a response."""
     for topic in response.responses:
-        name = names.get(topic.topic_id) if names else topic.topic
+        name = answered_topic(names, topic.topic_id, topic.topic)
         if name is not None:
             for answer in topic.partitions:
                 yield TopicPartition(name, answer.partition_index), answer

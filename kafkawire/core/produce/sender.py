@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from kafkawire.config import ProducerOptions
 from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.cluster.handshake import BrokerLink
 from kafkawire.core.cluster.link_slots import LinkRole
+from kafkawire.core.cluster.topic_ids import answered_topic, version_for_topics
 from kafkawire.core.produce.accumulator import Accumulator
 from kafkawire.core.produce.batch import NO_SEQUENCE, Batch
 from kafkawire.core.produce.partition_queue import PartitionQueue
@@ -41,8 +43,6 @@ FIRST_V2 = 3
 """Produce version from which batches have format v2; v2 of the API carries magic 1, older ones magic 0."""
 BACKLOG_PAUSE = 0.01
 """Seconds until a broker that reads too slowly is looked at again with acks=0, where no reply tells."""
-LAST_BY_NAME = 12
-"""The last Produce version that names topics; later ones use their ids."""
 
 _MAYBE_WRITTEN = {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
 _TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
@@ -169,9 +169,9 @@ class Sender:
     def _apply(self, request: InFlight, response: ProduceResponse, now: float) -> None:
         answers: dict[tuple[str, int], Any] = {}
         for topic in response.responses:
-            name = request.topic_names.get(topic.topic_id, topic.name) if request.version > LAST_BY_NAME else topic.name
-            for partition in topic.partition_responses:
-                answers[name, partition.index] = partition
+            name = answered_topic(request.topic_names, topic.topic_id, topic.name)
+            if name is not None:
+                answers.update({(name, partition.index): partition for partition in topic.partition_responses})
         for batch in request.batches:
             answer = answers.get((batch.queue.topic, batch.queue.index))
             if answer is None:
@@ -284,7 +284,7 @@ class Sender:
 
     def _send(self, node: Node, link: BrokerLink, batches: list[Batch], now: float) -> None:
         try:
-            version = self._version(link, batches)
+            version, names = self._version(link, batches)
         except UnsupportedVersionError as error:
             for batch in batches:
                 self._give_up(batch, error)
@@ -292,7 +292,7 @@ class Sender:
         sealed = [batch for batch in batches if self._seal(batch, version)]
         if not sealed:
             return
-        message, names = self._request(sealed, version)
+        message = self._request(sealed, names)
         signal = None if self._acks == 0 else self._accumulator.signal
         pending = link.send(message, version, signal)
         if self._acks != 0:
@@ -306,13 +306,13 @@ class Sender:
             else:
                 self._give_up(batch, NetworkError(str(pending.error)))
 
-    def _version(self, link: BrokerLink, batches: list[Batch]) -> int:
-        version = link.version(ProduceRequest)
-        if version > LAST_BY_NAME and any(self._topic_id(batch) == ZERO_UUID for batch in batches):
-            version = link.version(ProduceRequest, LAST_BY_NAME)
+    def _version(self, link: BrokerLink, batches: list[Batch]) -> tuple[int, dict[bytes, str]]:
+        """The version to send the batches in, and the names of their topics by id if it carries ids."""
+        topic_ids = {batch.queue.topic: self._topic_id(batch) for batch in batches}
+        version, names = version_for_topics(link, ProduceRequest, topic_ids)
         if self._codec is Codec.ZSTD and version < FIRST_ZSTD:
             raise UnsupportedVersionError(f"{link.address} is too old for zstd (it came with Kafka 2.1): use lz4 or gzip")
-        return version
+        return version, names
 
     def _seal(self, batch: Batch, version: int) -> bool:
         if self._idempotence.active and version >= FIRST_V2:
@@ -324,23 +324,20 @@ class Sender:
             return False
         return True
 
-    def _request(self, batches: list[Batch], version: int) -> tuple[ProduceRequest, dict[bytes, str]]:
+    def _request(self, batches: list[Batch], names: Mapping[bytes, str]) -> ProduceRequest:
         topics: dict[str, ProduceRequest.TopicProduceData] = {}
-        names = {}
         for batch in batches:
             name = batch.queue.topic
             topic = topics.get(name)
             if topic is None:
-                topic_id = self._topic_id(batch)
                 topic = topics[name] = ProduceRequest.TopicProduceData(name=name)
-                if version > LAST_BY_NAME:
-                    topic.topic_id = topic_id
-                    names[topic_id] = name
+                if names:
+                    topic.topic_id = self._topic_id(batch)
             topic.partition_data.append(
                 ProduceRequest.TopicProduceData.PartitionProduceData(index=batch.queue.index, records=batch.wire)
             )
         timeout_ms = int(self._timeout * 1000)
-        return ProduceRequest(acks=self._acks, timeout_ms=timeout_ms, topic_data=list(topics.values())), names
+        return ProduceRequest(acks=self._acks, timeout_ms=timeout_ms, topic_data=list(topics.values()))
 
     def _topic_id(self, batch: Batch) -> bytes:
         topic = self._snapshot.topics.get(batch.queue.topic)
