@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Unpack
 
-from kafkawire._clients.base import Closing, ConnectionFace
+from kafkawire._clients.closing import Closing
+from kafkawire._clients.connection import ConnectionBase
 from kafkawire.config import ConnectionOptions, connection_part
 from kafkawire.core.cluster.metadata import Broker, Partition
 from kafkawire.foreign_methods import ADMIN, instead_of
@@ -17,7 +18,7 @@ __all__ = ["Connection"]
 
 
 @instead_of(ADMIN)
-class Connection(ConnectionFace, Closing):
+class Connection(ConnectionBase, Closing):
     """A cluster, not a socket: lazy, thread-safe, shared by everything that is made with `connection=`.
 
     `servers` is host:port of some brokers, or the option bootstrap_servers says it; options are those of
@@ -78,21 +79,27 @@ class Connection(ConnectionFace, Closing):
         self.client.close()
         self.net.close()
 
-    @contextmanager
-    def closed_unless_made(self, own: bool) -> Iterator[None]:
-        """For the constructor of what uses this connection: closes it, if it is the user's `own`, should that fail."""
-        try:
-            yield
-        except BaseException:
-            if own:
-                self.close()
-            raise
 
-
-def connect_for(connection: Connection | None, options: ConnectionOptions) -> tuple[Connection, bool]:
-    """The connection to use, and whether it was made here and has to be closed with its user."""
+def connect_for(connection: Connection | None, options: ConnectionOptions) -> tuple[Connection, Sequence[Connection]]:
+    """Return the connection that a client uses, and the connections it owns: that one if it is made here."""
     if connection is not None:
-        return connection, False
+        return connection, ()
     own = Connection(**connection_part(options))
     own.part = True
-    return own, True
+    return own, (own,)
+
+
+@contextmanager
+def closed_on_error(owned: Iterable[Connection]) -> Iterator[None]:
+    """Close the connections of a client whose constructor fails."""
+    try:
+        yield
+    except BaseException:
+        close_all(owned)
+        raise
+
+
+def close_all(owned: Iterable[Connection]) -> None:
+    """Close the connections that a client owns."""
+    for connection in owned:
+        connection.close()

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Never, Unpack
 
-from kafkawire._clients.base import (
-    Closing,
-    ConsumerFace,
-    SomePartition,
-    partition_of,
-    partitions_of,
-    shared,
-    times_of,
-    topic_names,
-)
+from kafkawire._clients.arguments import SomePartition, partition_of, partitions_of, times_of, topic_names
+from kafkawire._clients.closing import Closing
+from kafkawire._clients.connection import shared_options
+from kafkawire._clients.consumer import ConsumerBase
 from kafkawire.config import ConsumerOptions
-from kafkawire.connection import Connection, connect_for
+from kafkawire.connection import Connection, close_all, closed_on_error, connect_for
 from kafkawire.core.arguments import seconds
 from kafkawire.core.cluster.list_offsets import EARLIEST, LATEST, Found
 from kafkawire.foreign_methods import CONSUMER, POLL_TEXT, instead_of
@@ -32,7 +26,7 @@ __all__ = ["Consumer"]
 
 
 @instead_of(CONSUMER)
-class Consumer(ConsumerFace, Closing, Generic[K, V]):
+class Consumer(ConsumerBase, Closing, Generic[K, V]):
     """Reads partitions: all those of the topics given, or those that are assigned.
 
     One thread at a time; a second one gets ConcurrentUseError. Options are those of `ConsumerOptions`; with `connection`,
@@ -41,14 +35,17 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
     Raises ConfigurationError for options that are unknown, contradictory or out of range.
     """
 
+    _connection: Connection
+    _owned: Sequence[Connection]
+
     def __init__(
         self, *topics: str | Iterable[str], connection: Connection | None = None, **options: Unpack[ConsumerOptions[K, V]]
     ) -> None:
         names = topic_names(topics)
-        resolved = shared(ConsumerOptions, options, connection, Connection)
-        self._connection, self._own_connection = connect_for(connection, resolved)
-        with self._connection.closed_unless_made(self._own_connection):
-            self._setup(self._connection, resolved, names)
+        resolved = shared_options(ConsumerOptions, options, connection, Connection)
+        self._connection, self._owned = connect_for(connection, resolved)
+        with closed_on_error(self._owned):
+            self._setup(resolved, names)
 
     # ---- reading
 
@@ -155,10 +152,9 @@ class Consumer(ConsumerFace, Closing, Generic[K, V]):
     def close(self, timeout: float | None = None) -> None:
         """Read nothing more. Idempotent. It waits for nothing, so that `timeout`, as others have it, is always enough."""
         self._open = False
-        if not self._net.forked:
+        if not self._connection.net.forked:
             self._core.close()
-        if self._own_connection:
-            self._connection.close()
+        close_all(self._owned)
 
     def _ends(self, partitions: Iterable[SomePartition], which: int, timeout: float | None) -> dict[TopicPartition, int]:
         asked = partitions_of(partitions)

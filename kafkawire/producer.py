@@ -6,9 +6,13 @@ from collections.abc import Iterable, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Generic, Never, Unpack, cast
 
-from kafkawire._clients.base import BatchDeliveryFace, Closing, DeliveryFace, ProducerFace, one_time, options_only, shared
+from kafkawire._clients.arguments import one_time, options_only
+from kafkawire._clients.closing import Closing
+from kafkawire._clients.connection import shared_options
+from kafkawire._clients.deliveries import BatchDeliveryBase, DeliveryBase
+from kafkawire._clients.producer import ProducerBase
 from kafkawire.config import ProducerOptions
-from kafkawire.connection import Connection, connect_for
+from kafkawire.connection import Connection, close_all, closed_on_error, connect_for
 from kafkawire.core.arguments import seconds
 from kafkawire.core.produce.batch import Batch, DeliveryCallback
 from kafkawire.core.produce.deliveries import raise_failures, tell, written_by
@@ -27,7 +31,7 @@ __all__ = ["BatchDelivery", "Delivery", "Producer"]
 
 
 @instead_of(DELIVERY)
-class Delivery(DeliveryFace):
+class Delivery(DeliveryBase):
     """What becomes of one record. Any thread may ask."""
 
     __slots__ = ()
@@ -52,7 +56,7 @@ class Delivery(DeliveryFace):
 
 
 @instead_of(DELIVERY)
-class BatchDelivery(BatchDeliveryFace):
+class BatchDelivery(BatchDeliveryBase):
     """What becomes of the records of one `send_many` or `send_arrow`."""
 
     def result(self, timeout: float | None = None) -> list[RecordMetadata]:
@@ -70,7 +74,7 @@ class BatchDelivery(BatchDeliveryFace):
 
 
 @instead_of(PRODUCER)
-class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
+class Producer(ProducerBase, Closing, Generic[SentK, SentV]):
     """Sends records; any thread may call it.
 
     Options are those of `ProducerOptions`; with `connection`, those of the connection are the connection's. Close it, or use
@@ -91,15 +95,17 @@ class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
     """
 
     _delivery = Delivery
+    _connection: Connection
+    _owned: Sequence[Connection]
 
     def __init__(
         self, *misplaced: Never, connection: Connection | None = None, **options: Unpack[ProducerOptions[SentK, SentV]]
     ) -> None:
         options_only("Producer", misplaced)
-        resolved = shared(ProducerOptions, options, connection, Connection)
-        self._connection, self._own_connection = connect_for(connection, resolved)
-        with self._connection.closed_unless_made(self._own_connection):
-            self._setup(self._connection, resolved)
+        resolved = shared_options(ProducerOptions, options, connection, Connection)
+        self._connection, self._owned = connect_for(connection, resolved)
+        with closed_on_error(self._owned):
+            self._setup(resolved)
 
     def send(
         self,
@@ -171,8 +177,7 @@ class Producer(ProducerFace, Closing, Generic[SentK, SentV]):
         try:
             run(self._core.close(deadline))
         finally:
-            if self._own_connection:
-                self._connection.close()
+            close_all(self._owned)
 
     def abandon(self) -> None:
         """Close at once: what is queued fails with ClosedError."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Unpack
 
-from kafkawire._clients.base import AsyncClosing, ConnectionFace
+from kafkawire._clients.closing import AsyncClosing
+from kafkawire._clients.connection import ConnectionBase
 from kafkawire.config import ConnectionOptions, connection_part
 from kafkawire.core.cluster.metadata import Broker, Partition
 from kafkawire.foreign_methods import ADMIN, instead_of
@@ -16,7 +17,7 @@ __all__ = ["Connection"]
 
 
 @instead_of(ADMIN)
-class Connection(ConnectionFace, AsyncClosing):
+class Connection(ConnectionBase, AsyncClosing):
     """A cluster, not a socket: lazy, shared by everything on the same loop that is made with `connection=`."""
 
     net: Net
@@ -61,10 +62,16 @@ class Connection(ConnectionFace, AsyncClosing):
             await self.net.close()
 
 
-def connect_for(connection: Connection | None, options: ConnectionOptions) -> tuple[Connection, bool]:
-    """The connection to use, and whether it was made here and has to be closed with its user."""
+def connect_for(connection: Connection | None, options: ConnectionOptions) -> tuple[Connection, Sequence[Connection]]:
+    """Return the connection that a client uses, and the connections it owns: that one if it is made here."""
     if connection is not None:
-        return connection, False
+        return connection, ()
     own = Connection(**connection_part(options))
     own.part = True
-    return own, True
+    return own, (own,)
+
+
+async def close_all(owned: Iterable[Connection]) -> None:
+    """Close the connections that a client owns."""
+    for connection in owned:
+        await connection.close()

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, Never, TypeVar, Unpack
 
-from kafkawire._clients.base import (
-    AsyncClosing,
-    ConsumerFace,
-    SomePartition,
-    partition_of,
-    partitions_of,
-    shared,
-    times_of,
-    topic_names,
-)
-from kafkawire.aio.connection import Connection, connect_for
+from kafkawire._clients.arguments import SomePartition, partition_of, partitions_of, times_of, topic_names
+from kafkawire._clients.closing import AsyncClosing
+from kafkawire._clients.connection import shared_options
+from kafkawire._clients.consumer import ConsumerBase
+from kafkawire.aio.connection import Connection, close_all, connect_for
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.arguments import seconds
 from kafkawire.core.cluster.list_offsets import EARLIEST, LATEST, Found
@@ -35,16 +29,19 @@ YIELD_EVERY = 256
 
 
 @instead_of(CONSUMER)
-class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
+class Consumer(ConsumerBase, AsyncClosing, Generic[K, V]):
     """Reads partitions: all those of the topics given, or those that are assigned. One task at a time."""
+
+    _connection: Connection
+    _owned: Sequence[Connection]
 
     def __init__(
         self, *topics: str | Iterable[str], connection: Connection | None = None, **options: Unpack[ConsumerOptions[K, V]]
     ) -> None:
         names = topic_names(topics)
-        resolved = shared(ConsumerOptions, options, connection, Connection)
-        self._connection, self._own_connection = connect_for(connection, resolved)
-        self._setup(self._connection, resolved, names)
+        resolved = shared_options(ConsumerOptions, options, connection, Connection)
+        self._connection, self._owned = connect_for(connection, resolved)
+        self._setup(resolved, names)
 
     # ---- reading
 
@@ -144,10 +141,9 @@ class Consumer(ConsumerFace, AsyncClosing, Generic[K, V]):
         """Read nothing more. Idempotent. It waits for nothing, so that `timeout`, as others have it, is always enough."""
         self._connection.net.check_loop()
         self._open = False
-        if not self._net.forked:
+        if not self._connection.net.forked:
             self._core.close()
-        if self._own_connection:
-            await self._connection.close()
+        await close_all(self._owned)
 
     async def _poll(self, timeout: float, take: Callable[[float], T]) -> T:
         with self._alone():

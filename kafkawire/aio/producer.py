@@ -6,8 +6,12 @@ import asyncio
 from collections.abc import Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Never, Unpack, cast
 
-from kafkawire._clients.base import AsyncClosing, BatchDeliveryFace, DeliveryFace, ProducerFace, one_time, options_only, shared
-from kafkawire.aio.connection import Connection, connect_for
+from kafkawire._clients.arguments import one_time, options_only
+from kafkawire._clients.closing import AsyncClosing
+from kafkawire._clients.connection import shared_options
+from kafkawire._clients.deliveries import BatchDeliveryBase, DeliveryBase
+from kafkawire._clients.producer import ProducerBase
+from kafkawire.aio.connection import Connection, close_all, connect_for
 from kafkawire.config import ProducerOptions
 from kafkawire.core.produce.batch import DeliveryCallback
 from kafkawire.core.produce.deliveries import raise_failures, tell, written_by
@@ -28,7 +32,7 @@ YIELD_EVERY = 256
 
 
 @instead_of(ASYNC_DELIVERY)
-class Delivery(DeliveryFace):
+class Delivery(DeliveryBase):
     """What becomes of one record: `await` it for its RecordMetadata. Any number of tasks may."""
 
     __slots__ = ()
@@ -41,7 +45,7 @@ class Delivery(DeliveryFace):
 
 
 @instead_of(ASYNC_DELIVERY)
-class BatchDelivery(BatchDeliveryFace):
+class BatchDelivery(BatchDeliveryBase):
     """What becomes of the records of one call: `await` it for where each was written, or a DeliveryError."""
 
     def __await__(self) -> Generator[Any, Any, list[RecordMetadata]]:
@@ -53,7 +57,7 @@ class BatchDelivery(BatchDeliveryFace):
 
 
 @instead_of(PRODUCER)
-class Producer(ProducerFace, AsyncClosing, Generic[SentK, SentV]):
+class Producer(ProducerBase, AsyncClosing, Generic[SentK, SentV]):
     """Sends records from any task of one loop, and is closed in that loop, or WrongLoopError is raised.
 
     `asyncio.run()` cancels all tasks when it ends: the producer sends what is queued then, for up to exit_flush_timeout_ms. A
@@ -62,14 +66,16 @@ class Producer(ProducerFace, AsyncClosing, Generic[SentK, SentV]):
     """
 
     _delivery = Delivery
+    _connection: Connection
+    _owned: Sequence[Connection]
 
     def __init__(
         self, *misplaced: Never, connection: Connection | None = None, **options: Unpack[ProducerOptions[SentK, SentV]]
     ) -> None:
         options_only("Producer", misplaced)
-        resolved = shared(ProducerOptions, options, connection, Connection)
-        self._connection, self._own_connection = connect_for(connection, resolved)
-        self._setup(self._connection, resolved)
+        resolved = shared_options(ProducerOptions, options, connection, Connection)
+        self._connection, self._owned = connect_for(connection, resolved)
+        self._setup(resolved)
         self._until_yield = YIELD_EVERY
 
     async def send(
@@ -132,8 +138,7 @@ class Producer(ProducerFace, AsyncClosing, Generic[SentK, SentV]):
         try:
             await self._core.close(deadline)
         finally:
-            if self._own_connection:
-                await self._connection.close()
+            await close_all(self._owned)
 
     async def abandon(self) -> None:
         """Close at once: what is queued fails with ClosedError."""

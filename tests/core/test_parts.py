@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkawire._clients.base import DeliveryFace
+from kafkawire._clients.deliveries import DeliveryBase
 from kafkawire.config import ProducerOptions, resolve
 from kafkawire.core.cluster.backoff import Backoff
 from kafkawire.core.consume.buffer import Buffer, Packed
@@ -41,7 +41,7 @@ def test_rows_that_fit():
 
 
 def accumulator(**options):
-    made = Accumulator(SimNet(0), resolve(ProducerOptions, options), DeliveryFace)
+    made = Accumulator(SimNet(0), resolve(ProducerOptions, options), DeliveryBase)
     made.add_topic("t", 1, 0)
     return made
 

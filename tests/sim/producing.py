@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from kafkawire._clients.base import DeliveryFace
+from kafkawire._clients.deliveries import DeliveryBase
 from kafkawire.config import ProducerOptions, resolve
 from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.produce.accumulator import Accumulator
@@ -46,7 +46,7 @@ class Sent:
     key: bytes | None
     headers: tuple[Header, ...]
     at: float
-    handle: DeliveryFace
+    handle: DeliveryBase
     asked: bool
     """Whether it has a callback."""
     told_at: list[float]
@@ -87,7 +87,7 @@ class Writer:
         }
         self.options = resolve(ProducerOptions, given)
         self.client = ClusterClient(sim.net, self.options)
-        self.core = ProducerCore(self.client, self.options, DeliveryFace)
+        self.core = ProducerCore(self.client, self.options, DeliveryBase)
 
     async def run(self) -> None:
         sim, scenario = self.sim, self.sim.scenario
@@ -130,17 +130,17 @@ class Writer:
         self.auditable = True
         rows = {row: (batch, at + number) for batch, at, rows in runs for number, row in enumerate(rows)}
         for row, (batch, index) in sorted(rows.items()):
-            handle = DeliveryFace()
+            handle = DeliveryBase()
             handle.batch, handle.index = batch, index
             key = None if keys is None else keys[row]
             self.sent.append(Sent(values[row], key, (), self.sim.net.now(), handle, asked=False, told_at=[]))
 
-    async def send(self, **record: Any) -> DeliveryFace:
+    async def send(self, **record: Any) -> DeliveryBase:
         """As a face does it."""
         topic, value, key = record.get("topic", self.sim.topic.name), record.get("value", b""), record.get("key")
         partition, timestamp, headers = record.get("partition"), record.get("timestamp"), record.get("headers")
         on_delivery = record.get("on_delivery")
-        handle: DeliveryFace | None = None
+        handle: DeliveryBase | None = None
         if partition is None and timestamp is None and headers is None and on_delivery is None:
             handle = self.core.accumulator.short_append(topic, value, key)
         if handle is None:
@@ -149,7 +149,7 @@ class Writer:
         if handle is None:
             deadline = self.sim.net.now() + self.options["max_block_ms"] / 1000
             sending = self.core.send(topic, value, key, partition, timestamp, headers, on_delivery)
-            return cast(DeliveryFace, await self.sim.timed(sending, deadline))
+            return cast(DeliveryBase, await self.sim.timed(sending, deadline))
         return handle
 
     async def be_refused(self) -> None:
@@ -166,7 +166,7 @@ class Writer:
     def check_room(self) -> None:
         """With nothing queued there is as much room in the buffer as at first."""
         if self.options["buffer_memory"] == SMALL_BUFFER:
-            fresh = Accumulator(self.sim.net, self.options, DeliveryFace)
+            fresh = Accumulator(self.sim.net, self.options, DeliveryBase)
             fresh.add_topic(self.sim.topic.name, self.sim.scenario.partitions, 0)
             expected, found = self._fill(fresh), self._fill(self.core.accumulator)
             assert found == expected, f"{found} records find room in a buffer that had room for {expected}"

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from kafkawire._clients.base import DeliveryFace
+from kafkawire._clients.deliveries import DeliveryBase
 from kafkawire.config import ConsumerOptions, ProducerOptions, resolve
 from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.consume.flows import ConsumerCore
@@ -33,7 +33,7 @@ class Scene:
         given = {"bootstrap_servers": self.bootstrap, "delivery_timeout_ms": 86_400_000, "max_block_ms": 86_400_000}
         resolved = resolve(ProducerOptions, {**given, **options})
         client = ClusterClient(self.net, resolved)
-        return client, ProducerCore(client, resolved, DeliveryFace)
+        return client, ProducerCore(client, resolved, DeliveryBase)
 
     def cut_links(self) -> None:
         for broker in self.cluster.brokers.values():

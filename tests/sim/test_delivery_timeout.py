@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkawire._clients.base import DeliveryFace
+from kafkawire._clients.deliveries import DeliveryBase
 from kafkawire.config import ProducerOptions, resolve
 from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.produce.deliveries import tell
@@ -49,7 +49,7 @@ def given_up_after(trouble: str, every: float) -> list[float]:
             },
         )
         client = ClusterClient(net, options)
-        producer = ProducerCore(client, options, DeliveryFace)
+        producer = ProducerCore(client, options, DeliveryBase)
         await producer.send("t", b"first", None, None, None, None, None)
         await producer.flush(net.now() + 60)
         if trouble == "no leader":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from kafkawire._clients.base import DeliveryFace
+from kafkawire._clients.deliveries import DeliveryBase
 from kafkawire.config import ConnectionOptions, ProducerOptions, resolve
 from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.produce.flows import ProducerCore
@@ -42,7 +42,7 @@ def test_trap_14_idle_connections_of_producers_are_replaced_too():
 
     async def main():
         client = ClusterClient(net, options)
-        producer = ProducerCore(client, options, DeliveryFace)
+        producer = ProducerCore(client, options, DeliveryBase)
         for pause in (0, 500, 500, 541, 500):
             await sleep(net, pause)
             await producer.send("t", b"v", None, 0, None, None, None)

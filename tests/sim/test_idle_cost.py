@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from kafkawire._clients.base import DeliveryFace
+from kafkawire._clients.deliveries import DeliveryBase
 from kafkawire.config import ConsumerOptions, ProducerOptions, resolve
 from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.consume.flows import ConsumerCore
@@ -126,7 +126,7 @@ def test_producers(what, known):
 
     async def main() -> float:
         client = ClusterClient(scene.net, options)
-        producer = ProducerCore(client, options, DeliveryFace)
+        producer = ProducerCore(client, options, DeliveryBase)
         if known:
             await producer.send(TOPIC, b"0", None, 0, None, None, None)
             await producer.flush(scene.net.now() + 60)

@@ -42,7 +42,7 @@ ERROR_WAITS = 1.0
 
 
 class ConsumerCore:
-    """A consumer without a face and without a group. One caller at a time."""
+    """Consumer behaviour, under the blocking and the asyncio Consumer alike. One caller at a time."""
 
     def __init__(self, client: ClusterClient, options: ConsumerOptions, topics: Sequence[str]) -> None:
         self._client = client

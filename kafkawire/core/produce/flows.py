@@ -52,7 +52,10 @@ async def _watch(accumulator: Accumulator, batch: Batch, signal: Signal, deadlin
 
 
 class ProducerCore:
-    """A producer without a face. `delivery` makes what `send` returns, to be given a batch and an index."""
+    """Producer behaviour, under the blocking and the asyncio Producer alike.
+
+    `delivery` makes the objects that `send` returns, which are given a batch and an index.
+    """
 
     def __init__(self, client: ClusterClient, options: ProducerOptions, delivery: Callable[[], Any]) -> None:
         self._client = client
