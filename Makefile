@@ -11,7 +11,7 @@ DEMO_READY := .venv/demo.stamp
 
 VENV_NEWEST := .venv-newest
 NEWEST_READY := $(VENV_NEWEST)/test.stamp
-NEWEST_TESTS := net core client sim mockbroker
+NEWEST_TESTS := net config core client sim mockbroker
 
 .PHONY: help demo test test-newest check bench clean
 .DELETE_ON_ERROR:

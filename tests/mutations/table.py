@@ -173,6 +173,6 @@ MUTATIONS = (
         self.known = False
 """,
         "",
-        ("tests/core/test_parts.py",),
+        ("tests/core/produce/test_accumulator.py",),
     ),
 )

@@ -11,7 +11,7 @@ import pytest
 
 from kafkawire.config import ConnectionOptions, ConsumerOptions, ProducerOptions
 from tests import requirements
-from tests.core.test_foreign_options import advice_on
+from tests.config.test_foreign_options import advice_on
 from tests.protocol.java_client import JavaClient
 from tests.real.releases import RELEASES
 

@@ -1,4 +1,4 @@
-"""Small parts of the client whose edges are out of reach of a test over TCP."""
+"""The accumulator and the queues of its partitions: which batches leave, when, and in which order."""
 
 from __future__ import annotations
 
@@ -6,38 +6,10 @@ import pytest
 
 from kafkawire._clients.deliveries import DeliveryBase
 from kafkawire.config import ProducerOptions, resolve
-from kafkawire.core.cluster.backoff import Backoff
-from kafkawire.core.consume.buffer import Buffer, Packed
-from kafkawire.core.consume.subscription import PartitionState
 from kafkawire.core.produce.accumulator import Accumulator
-from kafkawire.core.produce.columns import Columns
-from kafkawire.errors import BrokerError, DecodeError, ErrorCode, KafkaError, UnsupportedVersionError
-from kafkawire.message import TopicPartition
+from kafkawire.errors import KafkaError
 from kafkawire.net.base import NEVER
-from kafkawire.protocol.handshake import common_version, read_api_versions
-from kafkawire.protocol.messages.produce import ProduceRequest
-from kafkawire.protocol.records import encode_record, read_batches, seal_batch
 from tests.sim.driver import SimNet
-
-
-def test_backoff_grows_to_its_limit():
-    backoff = Backoff(100, 1000)
-    for failures, middle in ((1, 0.1), (2, 0.2), (3, 0.4), (4, 0.8), (5, 1.0), (1_000_000, 1.0)):
-        delays = [backoff.delay(failures) for _ in range(100)]
-        assert middle * 0.8 <= min(delays) < max(delays) <= middle * 1.2
-    assert Backoff(0, 0).delay(5) == 0
-    assert Backoff(500, 100).delay(1) >= 0.4  # a first pause above the limit raises it
-
-
-def test_rows_that_fit():
-    columns = Columns([bytes(10), bytes(1000), b"", bytes(10)])
-    for start in range(4):
-        for room in (0, columns.size(start) - 1, columns.size(start), 10_000):
-            end = columns.fitting(start, room)
-            assert sum(map(columns.size, range(start, end))) <= room
-            assert end == 4 or sum(map(columns.size, range(start, end + 1))) > room
-    for row, value in enumerate(columns.values):
-        assert len(encode_record(2**30, 2**60, None, value)) <= columns.size(row)
 
 
 def accumulator(**options):
@@ -154,60 +126,3 @@ def test_a_new_batch_waits_behind_one_that_is_sent_again():
     assert taken(made, now=2.0) == []
     made.complete(first)
     assert len(taken(made, now=2.0)) == 1
-
-
-def segment(state, start, count):
-    parts = [encode_record(i, 0, None, b"v") for i in range(count)]
-    batch = bytearray(seal_batch(parts, count=count, base_timestamp=0, max_timestamp=0))
-    batch[:8] = start.to_bytes(8, "big")
-    return Packed.of(state, start, list(read_batches(batch)), 1000)
-
-
-def test_a_buffer_forgets_what_was_sought_away_from():
-    a, b = (PartitionState(TopicPartition("t", index), -2) for index in range(2))
-    a.position = b.position = 0
-    (records,) = segment(a, 0, 3).opened()
-    buffer = Buffer().add([records, segment(b, 0, 3), segment(a, 3, 3)]).after(0, 2)
-    assert (buffer.position(a), buffer.end(a), buffer.position(b), buffer.end(b)) == (2, 6, 0, 3)
-    a.seek(100, 100)
-    assert (buffer.position(a), buffer.end(a), buffer.holds(a)) == (100, 100, False)
-    assert buffer.size() == buffer.pieces[1].size
-    buffer = buffer.add([segment(b, 3, 1)])
-    assert [s.state for s in buffer.pieces] == [b, b]
-    assert (buffer.row, buffer.position(b), buffer.end(b)) == (0, 0, 4)
-
-
-def test_trap_8_versions_in_common():
-    assert common_version(ProduceRequest, {0: (0, 7)}) == 7
-    assert common_version(ProduceRequest, {0: (0, 99)}) == ProduceRequest.versions.max
-    assert common_version(ProduceRequest, {0: (0, 99)}, 12) == 12
-    for ranges in ({}, {0: (90, 99)}):
-        with pytest.raises(UnsupportedVersionError, match="Produce"):
-            common_version(ProduceRequest, ranges)
-
-
-HEADER = b"\0\0\0\1"
-
-
-@pytest.mark.parametrize(
-    ("body", "version", "next_version"),
-    [
-        (b"\0\x23\0\0\0\1\0\x12\0\0\0\3", 4, 3),  # as Kafka answers: in the form of v0, with what it offers
-        (b"\0\x23\0\0\0\1\0\x12\0\0\0\4", 4, 3),  # never the same again
-        (b"\0\x23\0\0\0\0", 4, 0),
-        (b"\0\x23\1\0\0\0\0\0", 4, 0),  # librdkafka's mock: a compact array
-        (b"\0\x23", 4, 0),
-    ],
-)
-def test_trap_5_a_version_of_api_versions_that_is_too_new(body, version, next_version):
-    assert read_api_versions(bytearray(HEADER + body), version) == next_version
-
-
-def test_other_answers_are_errors():
-    with pytest.raises(DecodeError):
-        read_api_versions(bytearray(HEADER + b"\0\0\0"), 0)
-    with pytest.raises(UnsupportedVersionError, match="UNSUPPORTED_VERSION"):
-        read_api_versions(bytearray(HEADER + b"\0\x23\0\0\0\0"), 0)
-    with pytest.raises(BrokerError, match="REBOOTSTRAP_REQUIRED") as caught:
-        read_api_versions(bytearray(HEADER + b"\0\x81\1\0\0\0\0\0"), 5)
-    assert caught.value.error is ErrorCode.REBOOTSTRAP_REQUIRED
