@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mockbroker.broker.connection import ServerConnection
+    from mockbroker.broker.exchange import Exchange
     from mockbroker.drive.clock import MockClock
     from mockbroker.drive.memory import MemoryServer
     from mockbroker.mock import MockBroker, MockCluster
-    from mockbroker.observe.exchange import Exchange
     from mockbroker.observe.faults import Barrier, Fault
     from mockbroker.observe.journal import Journal
     from mockbroker.state.cluster import Cluster
@@ -34,7 +34,7 @@ __all__ = [
 _HOMES = {
     "Barrier": "observe.faults",
     "Cluster": "state.cluster",
-    "Exchange": "observe.exchange",
+    "Exchange": "broker.exchange",
     "Fault": "observe.faults",
     "Journal": "observe.journal",
     "MemoryServer": "drive.memory",

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from typing import NoReturn
 
 from kafkawire.errors import KafkaError
-from mockbroker.control.plain import parse
 from mockbroker.mock import MockCluster
+from mockbroker.plain import parse
 from mockbroker.profiles import LATEST
 
 __all__ = ["main"]

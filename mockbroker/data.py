@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from kafkawire.message import Header, Message
 from kafkawire.protocol import records
 from kafkawire.protocol.murmur2 import murmur2
-from mockbroker.control.plain import get, parse
+from mockbroker.plain import get, parse
 from mockbroker.records.formats import re_encode
 from mockbroker.records.validator import append
 

@@ -11,10 +11,12 @@ from kafkawire.errors import broker_error
 from kafkawire.message import Header, Message, TopicPartition
 from mockbroker import data
 from mockbroker.arguments import check_argument
+from mockbroker.broker.services import ClusterServices
 from mockbroker.configs.values import ConfigText, as_text
 from mockbroker.drive.addresses import as_address, check_port
 from mockbroker.drive.clock import MockClock
 from mockbroker.drive.server import Server
+from mockbroker.observe.observation import Observation
 from mockbroker.profiles import LATEST
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.topics import NO_LEADER
@@ -150,11 +152,16 @@ class MockCluster:
         for name, partitions in (topics or {}).items():
             cluster.create_topic(name, partitions)
         self.clock = MockClock(cluster, held=clock == "held")
-        self._server = Server(cluster, self.clock, host, port, tls, advertised_host, port_step)
+        observers = Observation(cluster)
+        services = ClusterServices(cluster, observers)
+        self._server = Server(services, self.clock, host, port, tls, advertised_host, port_step)
         self.call = self._server.call
+        self.groups = services.groups
+        """Groups with their committed offsets. Use `call` to touch them while the cluster runs."""
         self.brokers = {number: MockBroker(cluster, self._server, number) for number in cluster.brokers}
-        self.journal = cluster.journal
-        self.faults = faults = cluster.faults
+        self.journal = observers.journal
+        self.faults = faults = observers.faults
+        faults.call = self.call
         self.fail, self.delay, self.hold, self.drop = faults.fail, faults.delay, faults.hold, faults.drop
         self.disconnect, self.throttle, self.corrupt = faults.disconnect, faults.throttle, faults.corrupt
         self.mismatch, self.flip, self.cut, self.split = faults.mismatch, faults.flip, faults.cut, faults.split
@@ -298,7 +305,7 @@ class MockCluster:
         check_argument("group", group, str)
         check_argument("topic", topic, str)
         check_argument("partition", partition, int)
-        found = self.call(lambda: self.cluster.groups.committed(group, TopicPartition(topic, partition)))
+        found = self.call(lambda: self.groups.committed(group, TopicPartition(topic, partition)))
         return None if found is None else found.offset
 
     def commit(self, group: str, topic: str, partition: int, offset: int) -> None:
@@ -310,7 +317,7 @@ class MockCluster:
 
         def commit() -> None:
             self.cluster.partition(topic, partition)  # refuses one that is not there
-            self.cluster.groups.commit(group, TopicPartition(topic, partition), offset, self.clock.now())
+            self.groups.commit(group, TopicPartition(topic, partition), offset, self.clock.now())
 
         self.call(commit)
 
@@ -319,7 +326,7 @@ class MockCluster:
         check_argument("group", group, str)
 
         def delete() -> None:
-            error = self.cluster.groups.delete(group)
+            error = self.groups.delete(group)
             if error is not None:
                 raise broker_error(error, f"group {group!r} cannot be deleted: {error.text}")
 

@@ -17,18 +17,18 @@ from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from mockbroker.broker.answers import CLOSE, HANG, NO_REPLY, Answer, Silence, Wait
 from mockbroker.broker.client import Client
 from mockbroker.broker.context import RequestContext
+from mockbroker.broker.exchange import Exchange
 from mockbroker.broker.handlers import api_versions, handler
-from mockbroker.broker.registry import SERVED
-from mockbroker.observe.exchange import Exchange
+from mockbroker.broker.registry import SERVED, advertised, serves
 from mockbroker.state.timers import NEVER, Timer
 
 if TYPE_CHECKING:
     from kafkawire.protocol.frames import RequestHeader
     from kafkawire.protocol.schema import Request, Response
     from kafkawire.protocol.wire import Buffer
-    from mockbroker.observe.actions import When
-    from mockbroker.observe.faults import Fault
-    from mockbroker.state.cluster import Broker, Cluster
+    from mockbroker.broker.observers import StrikingFault, When
+    from mockbroker.broker.services import ClusterServices
+    from mockbroker.state.cluster import Broker
 
 __all__ = ["ServerConnection"]
 
@@ -53,7 +53,7 @@ class _Turn:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        self.faults: Sequence[Fault] = ()
+        self.faults: Sequence[StrikingFault] = ()
         self.answered = False
         """Whether there is an answer that faults have been told of."""
 
@@ -61,15 +61,17 @@ class _Turn:
 class ServerConnection:
     """The broker's side of one connection.
 
-    number: tells the connections of a cluster apart in its journal. host: the client's address. on_ready: called when
-    something happened that this connection waits for, from wherever it happened, to have `serve` called soon; it must not call
-    `serve` itself.
+    services: of the cluster. number: tells the connections of a cluster apart in its journal. host: the client's address.
+    on_ready: called when something happened that this connection waits for, from wherever it happened, to have `serve` called
+    soon; it must not call `serve` itself.
     """
 
     __slots__ = (
         "_broker",
         "_client",
         "_cluster",
+        "_faults",
+        "_journal",
         "_on_ready",
         "_output",
         "_output_bytes",
@@ -77,21 +79,25 @@ class ServerConnection:
         "_queue",
         "_queued_bytes",
         "_ready",
+        "_services",
         "_timer",
         "_waiting",
         "closing",
     )
 
     def __init__(
-        self, cluster: Cluster, broker: Broker, number: int, on_ready: Callable[[], None], host: str = "127.0.0.1"
+        self, services: ClusterServices, broker: Broker, number: int, on_ready: Callable[[], None], host: str = "127.0.0.1"
     ) -> None:
         self.closing = False
         """Nothing more will be answered."""
-        self._cluster = cluster
+        self._services = services
+        self._cluster = services.cluster
+        self._faults = services.observers.faults
+        self._journal = services.observers.journal
         self._broker = broker
         self._client = Client(number, host)
         self._on_ready = on_ready
-        self._peer = ServerPeer(int(cluster.config["socket.request.max.bytes"]))
+        self._peer = ServerPeer(int(services.cluster.config["socket.request.max.bytes"]))
         self._queue: deque[tuple[RequestHeader, memoryview]] = deque()
         self._queued_bytes = 0
         self._output: list[Buffer] = []
@@ -139,7 +145,7 @@ class ServerConnection:
         return True
 
     def take_output(self) -> list[Buffer]:
-        """What is to be written, in parts. RequestContext `serve` once that is done: there is room for more answers."""
+        """What is to be written, in parts. Call `serve` once that is done: there is room for more answers."""
         output, self._output, self._output_bytes = self._output, [], 0
         return output
 
@@ -163,31 +169,31 @@ class ServerConnection:
 
     def _begin(self, turn: _Turn, now: float) -> Answer:
         """Take a request up."""
-        cluster, exchange = self._cluster, turn.exchange
+        exchange = turn.exchange
         header = exchange.header
         key = header.api_key
         if key in SERVED:
-            cluster.journal.record(exchange)
-        if not cluster.profile.serves(key, header.api_version):
+            self._journal.record(exchange)
+        if not serves(self._cluster.profile, key, header.api_version):
             return self._unserved(exchange)
         try:
             request = exchange.request
         except DecodeError:
             return CLOSE
-        turn.faults = faults = cluster.faults.striking(cluster, exchange, request)
+        turn.faults = faults = self._faults.striking(exchange, request)
         if not faults:
-            return handler(key)(RequestContext(cluster, self._broker, self._client, header), request, now)
+            return handler(key)(RequestContext(self._services, self._broker, self._client, header), request, now)
         return self._apply_faults(turn, faults, "before", partial(self._handle, turn, request), now)
 
     def _handle(self, turn: _Turn, request: Request, now: float) -> Answer:
         """Let the handler answer a request that has met faults."""
         injected = [fault.injected for fault in turn.faults if fault.injected is not None]
         header = turn.exchange.header
-        call = RequestContext(self._cluster, self._broker, self._client, header, injected)
-        return handler(header.api_key)(call, request, now)
+        context = RequestContext(self._services, self._broker, self._client, header, injected)
+        return handler(header.api_key)(context, request, now)
 
     def _apply_faults(
-        self, turn: _Turn, faults: Sequence[Fault], when: When, proceed: Callable[[float], Answer], now: float
+        self, turn: _Turn, faults: Sequence[StrikingFault], when: When, proceed: Callable[[float], Answer], now: float
     ) -> Answer:
         """What the faults want at this point, one after the other: first all waits, then silence; then go on."""
         for place, fault in enumerate(faults, 1):
@@ -203,7 +209,7 @@ class ServerConnection:
     def _unserved(self, exchange: Exchange) -> Answer:
         """An API or version that this broker does not serve."""
         profile, key = self._cluster.profile, exchange.header.api_key
-        if key == ApiVersionsRequest.key and key in profile.advertised:
+        if key == ApiVersionsRequest.key and key in advertised(profile):
             exchange.response_version = 0
             return api_versions.downgrade(profile)
         return HANG if profile.hangs_on_unknown else CLOSE
@@ -230,7 +236,7 @@ class ServerConnection:
         exchange = turn.exchange
         frame = self._peer.response_frame(exchange.header, response, exchange.response_version)
         size = sum(map(len, frame))
-        self._cluster.journal.answered(exchange, now + self._cluster.wall_clock_offset, frame, size)
+        self._journal.answered(exchange, now + self._cluster.wall_clock_offset, frame, size)
         if not actions:
             self._output += frame
             self._output_bytes += size

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
-from mockbroker.broker.answers import Watchers
+from mockbroker.state.waiting import Watchers
 
 __all__ = ["FINAL_EPOCH", "FIRST_EPOCH", "FetchSession", "FetchSessions", "PartitionKey", "next_epoch"]
 

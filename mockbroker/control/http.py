@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from kafkawire.errors import BrokerError, ErrorCode
-from mockbroker.control.plain import parse
 from mockbroker.control.resources import RESOURCES, Ask, Lines, Refused
 from mockbroker.drive.addresses import as_address, listening_on
+from mockbroker.plain import parse
 
 if TYPE_CHECKING:
     from mockbroker.mock import MockCluster

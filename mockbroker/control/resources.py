@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from mockbroker import data
 from mockbroker.arguments import hints, shown
 from mockbroker.configs.values import ConfigText, as_text
-from mockbroker.control.plain import as_type, get
 from mockbroker.control.views import show_broker, show_group, show_topic
 from mockbroker.observe.faults import Barrier, Fault
 from mockbroker.observe.selection import Selection
+from mockbroker.plain import as_type, get
 
 if TYPE_CHECKING:
     from mockbroker.mock import MockBroker, MockCluster
@@ -205,14 +205,14 @@ def _append(ask: Ask) -> Any:
 def _groups(ask: Ask) -> Any:
     """All groups."""
     cluster = ask.kafka.cluster
-    return ask.kafka.call(lambda: [show_group(cluster, group) for group in cluster.groups])
+    return ask.kafka.call(lambda: [show_group(cluster, group) for group in ask.kafka.groups])
 
 
 @_serves("GET", "/groups/{group}")
 def _group(ask: Ask) -> Any:
     """One group, with its coordinator, its members with their partitions, and the offsets that it has committed."""
     cluster = ask.kafka.cluster
-    return ask.kafka.call(lambda: show_group(cluster, cluster.groups.existing(ask.names[0])))
+    return ask.kafka.call(lambda: show_group(cluster, ask.kafka.groups.existing(ask.names[0])))
 
 
 @_serves("DELETE", "/groups/{group}")

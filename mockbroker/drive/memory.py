@@ -7,6 +7,8 @@ from itertools import count
 from typing import Protocol
 
 from mockbroker.broker.connection import ServerConnection
+from mockbroker.broker.services import ClusterServices
+from mockbroker.observe.observation import Observation
 from mockbroker.state.cluster import Broker, Cluster
 from mockbroker.state.timers import NEVER
 
@@ -30,6 +32,11 @@ class MemoryServer:
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self.cluster = cluster
+        self.observers = Observation(cluster)
+        self.faults = self.observers.faults
+        self.journal = self.observers.journal
+        self.services = ClusterServices(cluster, self.observers)
+        self.groups = self.services.groups
         self._clock = clock
         self._numbers = count(1)
         self._connections: dict[MemoryConnection, int] = {}
@@ -100,7 +107,7 @@ class MemoryConnection:
         self._clock = clock
         self._send = send
         self._close = close
-        self._connection = ServerConnection(server.cluster, broker, number, lambda: clock.at(clock.now(), self._go_on))
+        self._connection = ServerConnection(server.services, broker, number, lambda: clock.at(clock.now(), self._go_on))
         self._ended = False
 
     def received(self, data: bytes) -> None:

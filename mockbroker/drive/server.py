@@ -22,8 +22,9 @@ from mockbroker.state.timers import NEVER
 if TYPE_CHECKING:
     import ssl
 
+    from mockbroker.broker.services import ClusterServices
     from mockbroker.drive.clock import MockClock
-    from mockbroker.state.cluster import Broker, Cluster
+    from mockbroker.state.cluster import Broker
 
 __all__ = ["Server"]
 
@@ -44,7 +45,7 @@ class Server:
 
     def __init__(
         self,
-        cluster: Cluster,
+        services: ClusterServices,
         clock: MockClock,
         host: str,
         port: int,
@@ -52,11 +53,11 @@ class Server:
         advertised_host: str | None = None,
         port_step: int = 1,
     ) -> None:
-        self._cluster = cluster
+        self._services = services
+        self._cluster = services.cluster
         self._clock = clock
         self.now = clock.now
         clock.drive(self)
-        cluster.faults.call = self.call
         self.host = host
         self.ports: dict[int, int] = {}
         """Where each broker listens, or did so last."""
@@ -129,7 +130,7 @@ class Server:
         self._listeners[broker_id].close()
 
     def watch(self, sock: socket.socket, events: int, on_event: Callable[[int], None]) -> None:
-        """RequestContext `on_event` on these events from now on; 0 for none."""
+        """Call `on_event` on these events from now on; 0 for none."""
         watched = sock in self._selector.get_map()
         if events and watched:
             self._selector.modify(sock, events, on_event)
@@ -139,13 +140,13 @@ class Server:
             self._selector.unregister(sock)
 
     def go_on_soon(self, transport: Transport) -> None:
-        """RequestContext its `go_on`, after what else there is to do."""
+        """Call its `go_on`, after what else there is to do."""
         self._ready.append(transport)
 
     def accepted(self, broker: Broker, sock: socket.socket, on_close: Callable[[Transport], None]) -> Transport:
         """Serve a new connection."""
         tls = None if self._tls is None else TlsStream(self._tls)
-        return Transport(self, sock, self._cluster, broker, next(self._connection_numbers), tls, on_close)
+        return Transport(self, sock, self._services, broker, next(self._connection_numbers), tls, on_close)
 
     def _listen(self, broker: Broker) -> None:
         place = broker.id - self._cluster.first_broker_id

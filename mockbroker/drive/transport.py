@@ -15,8 +15,9 @@ from mockbroker.broker.connection import ServerConnection
 
 if TYPE_CHECKING:
     from kafkawire.protocol.wire import Buffer
+    from mockbroker.broker.services import ClusterServices
     from mockbroker.drive.tls import TlsStream
-    from mockbroker.state.cluster import Broker, Cluster
+    from mockbroker.state.cluster import Broker
 
 __all__ = ["IoLoop", "Transport"]
 
@@ -34,10 +35,10 @@ class IoLoop(Protocol):
     """What a transport needs of the thread that runs it."""
 
     def watch(self, sock: socket.socket, events: int, on_event: Callable[[int], None]) -> None:
-        """RequestContext `on_event` on these events from now on; 0 for none."""
+        """Call `on_event` on these events from now on; 0 for none."""
 
     def go_on_soon(self, transport: Transport) -> None:
-        """RequestContext its `go_on`, after what else there is to do."""
+        """Call its `go_on`, after what else there is to do."""
 
     def now(self) -> float:
         """The time on the cluster's clock."""
@@ -52,7 +53,7 @@ class Transport:
         self,
         loop: IoLoop,
         sock: socket.socket,
-        cluster: Cluster,
+        services: ClusterServices,
         broker: Broker,
         number: int,
         tls: TlsStream | None,
@@ -60,7 +61,7 @@ class Transport:
     ) -> None:
         self._loop = loop
         self._socket = sock
-        self._connection = ServerConnection(cluster, broker, number, lambda: loop.go_on_soon(self), _address(sock))
+        self._connection = ServerConnection(services, broker, number, lambda: loop.go_on_soon(self), _address(sock))
         self._tls = tls
         self._on_close = on_close
         self._unsent: deque[Buffer] = deque()

@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkawire.errors import ErrorCode
-from mockbroker.broker.answers import Parked
 from mockbroker.groups.group import ClassicGroup, GroupState, Joined, Member, Synced
+from mockbroker.state.waiting import Promise
 
 if TYPE_CHECKING:
     from mockbroker.configs.definitions import BrokerConfigs
@@ -87,42 +87,42 @@ class ClassicProtocol:
 
     # Requests
 
-    def join(self, group: ClassicGroup, join: Join, now: float) -> Parked[Joined]:
+    def join(self, group: ClassicGroup, join: Join, now: float) -> Promise[Joined]:
         """Become a member, or take part in the next generation."""
         if not self._has_room(group, join.member_id):
             group.remove(join.member_id)
-            return Parked(Joined("", ErrorCode.GROUP_MAX_SIZE_REACHED))
+            return Promise(Joined("", ErrorCode.GROUP_MAX_SIZE_REACHED))
         if not group.supports(join.protocol_type, join.protocols):
-            return Parked(Joined(join.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+            return Promise(Joined(join.member_id, ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
         if not join.member_id:
             return self._join_anew(group, join, now)
         if join.member_id in group.pending:
             if join.instance_id is not None:  # the ids that are given out are for dynamic members
-                return Parked(Joined("", ErrorCode.UNKNOWN_SERVER_ERROR))
+                return Promise(Joined("", ErrorCode.UNKNOWN_SERVER_ERROR))
             return self._add(group, join, join.member_id, now)
         error = group.check_member(join.member_id, join.instance_id)
         if error is not None:
-            return Parked(Joined(join.member_id, error))
+            return Promise(Joined(join.member_id, error))
         return self._join_again(group, group.members[join.member_id], join, now)
 
-    def sync(self, group: ClassicGroup, sync: Sync, now: float) -> Parked[Synced]:
+    def sync(self, group: ClassicGroup, sync: Sync, now: float) -> Promise[Synced]:
         """Get one's assignment, once the leader has brought it."""
         error = _check_sync(group, sync)
         if error is not None:
-            return Parked(Synced(error))
+            return Promise(Synced(error))
         member = group.members[sync.member_id]
         group.pending_sync.discard(member.id)
         if group.state is GroupState.STABLE:
-            return Parked(group.synced(member))
-        parked: Parked[Synced] = Parked()
-        member.syncing = parked
+            return Promise(group.synced(member))
+        promise: Promise[Synced] = Promise()
+        member.syncing = promise
         if member.id == group.leader:
             for each in group.members.values():
                 each.assignment = sync.assignments.get(each.id, b"")
             self._end_syncs(group, group.synced, now)
             group.to(GroupState.STABLE, now)
             group.save()
-        return parked
+        return promise
 
     def heartbeat(
         self, group: ClassicGroup, member_id: str, instance_id: str | None, generation: int, now: float
@@ -163,12 +163,12 @@ class ClassicProtocol:
             return waiting < limit or (member is not None and member.joining is not None)
         return member is not None or len(group.members) < limit
 
-    def _join_anew(self, group: ClassicGroup, join: Join, now: float) -> Parked[Joined]:
+    def _join_anew(self, group: ClassicGroup, join: Join, now: float) -> Promise[Joined]:
         member_id = self._new_id(join)
         if join.instance_id is None and join.needs_known_id:
             expire = partial(self._expire, group, member_id)
             group.pending[member_id] = self._timers.at(now + join.session_timeout_ms / 1000, expire)
-            return Parked(Joined(member_id, ErrorCode.MEMBER_ID_REQUIRED))
+            return Promise(Joined(member_id, ErrorCode.MEMBER_ID_REQUIRED))
         known = None if join.instance_id is None else group.static_members.get(join.instance_id)
         if known is None:
             return self._add(group, join, member_id, now)
@@ -179,7 +179,7 @@ class ClassicProtocol:
         self._ids += 1
         return f"{join.instance_id or join.client_id}-{uuid.uuid5(uuid.NAMESPACE_OID, f'member {self._ids}')}"
 
-    def _add(self, group: ClassicGroup, join: Join, member_id: str, now: float) -> Parked[Joined]:
+    def _add(self, group: ClassicGroup, join: Join, member_id: str, now: float) -> Promise[Joined]:
         member = Member(
             member_id,
             join.instance_id,
@@ -189,37 +189,37 @@ class ClassicProtocol:
             join.rebalance_timeout_ms,
             join.protocols,
         )
-        parked: Parked[Joined] = Parked()
-        member.joining = parked
+        promise: Promise[Joined] = Promise()
+        member.joining = promise
         group.add(member, join.protocol_type)
         group.member_was_added = group.state is GroupState.PREPARING_REBALANCE
         self.keep_session(group, member, now, _NEW_MEMBER_TIMEOUT)
         self._rebalance(group, now)
-        return parked
+        return promise
 
-    def _join_again(self, group: ClassicGroup, member: Member, join: Join, now: float) -> Parked[Joined]:
+    def _join_again(self, group: ClassicGroup, member: Member, join: Join, now: float) -> Promise[Joined]:
         """Who brings nothing new gets the generation that there is, but a leader can always ask for another."""
         unchanged = list(member.protocols.items()) == list(join.protocols.items())
         if unchanged and (
             group.state is GroupState.COMPLETING_REBALANCE or (group.state is GroupState.STABLE and member.id != group.leader)
         ):
-            return Parked(group.joined(member))
-        parked = _update(member, join)
+            return Promise(group.joined(member))
+        promise = _update(member, join)
         self._rebalance(group, now)
-        return parked
+        return promise
 
-    def _replace(self, group: ClassicGroup, old: Member, member_id: str, join: Join, now: float) -> Parked[Joined]:
+    def _replace(self, group: ClassicGroup, old: Member, member_id: str, join: Join, now: float) -> Promise[Joined]:
         """A static member has come back: the others notice nothing, unless the choice of the protocol changes (KIP-345)."""
         leader = group.leader or ""
         member = group.replace_static(old, member_id)
         self.keep_session(group, member, now)
-        parked = _update(member, join)
+        promise = _update(member, join)
         if group.state is not GroupState.STABLE or group.select_protocol() != group.protocol:
             self._rebalance(group, now)
         else:
             group.save()
             member.end_join(_resumed(group, member, leader, join))
-        return parked
+        return promise
 
     # Rebalancing
 
@@ -330,14 +330,14 @@ class ClassicProtocol:
             self._prepare(group, now)
 
 
-def _update(member: Member, join: Join) -> Parked[Joined]:
+def _update(member: Member, join: Join) -> Promise[Joined]:
     """Take over what a member says of itself now, and let it wait."""
     member.protocols = join.protocols
     member.session_timeout_ms = join.session_timeout_ms
     member.rebalance_timeout_ms = join.rebalance_timeout_ms
-    parked: Parked[Joined] = Parked()
-    member.joining = parked
-    return parked
+    promise: Promise[Joined] = Promise()
+    member.joining = promise
+    return promise
 
 
 def _resumed(group: ClassicGroup, member: Member, leader: str, join: Join) -> Joined:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from kafkawire.errors import DecodeError, ErrorCode
 from kafkawire.protocol import codegen
 from kafkawire.protocol.formats.consumer_protocol import ConsumerProtocolSubscription
-from mockbroker.broker.answers import Parked
 from mockbroker.state.java import hash_order
+from mockbroker.state.waiting import Promise
 
 if TYPE_CHECKING:
     from kafkawire.message import TopicPartition
@@ -79,8 +79,8 @@ class Member:
     assignment: bytes = b""
     is_new: bool = True
     """Until its first generation begins: it may expire although it waits."""
-    joining: Parked[Joined] | None = None
-    syncing: Parked[Synced] | None = None
+    joining: Promise[Joined] | None = None
+    syncing: Promise[Synced] | None = None
     session: Timer | None = None
 
     @property
@@ -89,16 +89,16 @@ class Member:
 
     def end_join(self, answer: Joined) -> None:
         """Answer its JoinGroup, if it waits in one."""
-        parked, self.joining = self.joining, None
-        if parked is not None:
-            parked.complete(answer)
+        promise, self.joining = self.joining, None
+        if promise is not None:
+            promise.complete(answer)
 
     def end_sync(self, answer: Synced) -> bool:
         """Answer its SyncGroup; whether it waited in one."""
-        parked, self.syncing = self.syncing, None
-        if parked is not None:
-            parked.complete(answer)
-        return parked is not None
+        promise, self.syncing = self.syncing, None
+        if promise is not None:
+            promise.complete(answer)
+        return promise is not None
 
 
 @dataclass(slots=True)

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kafkawire.errors import ErrorCode, broker_error
 from kafkawire.message import TopicPartition
 from mockbroker.groups.classic_protocol import ClassicProtocol
 from mockbroker.groups.group import ClassicGroup, GroupState
 from mockbroker.groups.offsets import CommittedOffset
-
-if TYPE_CHECKING:
-    from mockbroker.configs.definitions import BrokerConfigs
-    from mockbroker.state.timers import Timers
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.internal_topics import OFFSETS_TOPIC
+from mockbroker.state.listener import ClusterListener
+from mockbroker.state.topics import NO_LEADER, Partition, Topic
 
 __all__ = ["Groups"]
 
 
-class Groups:
-    """All groups, whichever broker coordinates them."""
+class Groups(ClusterListener):
+    """Groups of a cluster, whichever broker coordinates them."""
 
-    def __init__(self, timers: Timers, config: BrokerConfigs, version: tuple[int, ...]) -> None:
-        self.classic = ClassicProtocol(timers, config, version)
-        self._timers = timers
-        self._config = config
+    def __init__(self, cluster: Cluster) -> None:
+        self.classic = ClassicProtocol(cluster.timers, cluster.config, cluster.profile.version)
+        self._timers = cluster.timers
+        self._config = cluster.config
+        cluster.listeners.append(self)
         self._groups: dict[str, ClassicGroup] = {}
         self._sweeping = False
 
@@ -75,21 +75,20 @@ class Groups:
             raise broker_error(ErrorCode.NON_EMPTY_GROUP, reason)
         group.offsets[partition] = CommittedOffset(offset, committed_at=now)
 
-    def forget_topic(self, topic: str) -> None:
-        """A deleted topic takes its committed offsets along."""
+    def topic_deleted(self, topic: Topic) -> None:
+        """Delete the topic's committed offsets, or every group with the topic that keeps them."""
         for group in self._groups.values():
-            group.offsets = {partition: offset for partition, offset in group.offsets.items() if partition.topic != topic}
+            group.offsets = {at: committed for at, committed in group.offsets.items() if at.topic != topic.name}
+        if topic.name == OFFSETS_TOPIC:
+            self._groups.clear()
 
-    def forget_all(self) -> None:
-        """Forget every group, since the topic is gone that they are kept in."""
-        self._groups.clear()
-
-    def move(self, group_ids: Iterable[str], *, coordinated: bool) -> None:
-        """Let groups change their coordinator, or lose it. The sessions of their members begin anew with the new one."""
-        for group_id in group_ids:
-            group = self._groups[group_id]
+    def leader_changed(self, partition: Partition) -> None:
+        """Unload the groups that the partition keeps; with a new coordinator the sessions of their members begin anew."""
+        if partition.topic.name != OFFSETS_TOPIC:
+            return
+        for group in [group for group in self._groups.values() if partition.topic.keeper(group.id) is partition]:
             group.unload()
-            if coordinated:
+            if partition.leader != NO_LEADER:
                 self._timers.at(0.0, partial(self._begin_sessions, group))
 
     def _begin_sessions(self, group: ClassicGroup, now: float) -> None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from struct import Struct as Packer
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.fetch import FetchResponse
-from mockbroker.broker.answers import CLOSE, HANG, Silence, Watchers
+from mockbroker.broker.answers import CLOSE, HANG, Silence
+from mockbroker.broker.observers import When
 from mockbroker.state.timers import NEVER
+from mockbroker.state.waiting import Watchers
 
 if TYPE_CHECKING:
     from kafkawire.protocol.schema import Response
     from kafkawire.protocol.wire import Buffer
-    from mockbroker.observe.exchange import Exchange
+    from mockbroker.broker.exchange import Exchange
 
 __all__ = [
     "ACTIONS",
@@ -31,11 +33,7 @@ __all__ = [
     "Mismatch",
     "Split",
     "Throttle",
-    "When",
 ]
-
-When = Literal["before", "after"]
-"""Before the broker handles the request (which then has no effect), or after (it has, but the client does not hear of it)."""
 
 _CORRELATION_ID = Packer(">i")
 _CORRELATION_ID_AT = 4

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, get_type_hints
 from kafkawire import protocol
 from kafkawire.errors import ErrorCode
 from mockbroker.arguments import check_argument, check_options, hints, shown
-from mockbroker.broker.answers import InjectedError
-from mockbroker.control.plain import as_type
+from mockbroker.broker.observers import InjectedError, When
 from mockbroker.observe.actions import (
     ACTIONS,
     Action,
@@ -30,14 +29,14 @@ from mockbroker.observe.actions import (
     Mismatch,
     Split,
     Throttle,
-    When,
 )
 from mockbroker.observe.selection import Selection, Subject, api_keys, selects
+from mockbroker.plain import as_type
 
 if TYPE_CHECKING:
-    from mockbroker.broker.answers import Watchers
-    from mockbroker.observe.exchange import Exchange
+    from mockbroker.broker.exchange import Exchange
     from mockbroker.observe.selection import Topics
+    from mockbroker.state.waiting import Watchers
 
 __all__ = ["Barrier", "Fault", "Faults", "Rule"]
 
@@ -175,10 +174,11 @@ class Faults:
     """The faults of a cluster, in the order in which they were made. Any thread may call it.
 
     `call` runs an action where the cluster may be touched: a driver with a thread of its own puts its way there. `changed` is
-    notified whenever a fault has fired.
+    notified whenever a fault has fired. topics: of the cluster.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
         self.call: Callable[[Callable[[], Any]], Any] = lambda action: action()
         self.changed = threading.Condition()
         self._all: list[Fault] = []
@@ -245,11 +245,11 @@ class Faults:
         if idle:
             raise AssertionError(f"{len(idle)} of {len(self._all)} faults never fired: {', '.join(map(repr, idle))}")
 
-    def striking(self, topics: Topics, exchange: Exchange, request: Any) -> list[Fault]:
+    def striking(self, exchange: Exchange, request: Any) -> list[Fault]:
         """The faults that a request meets. Each of them counts it."""
         if not self._active:
             return []
-        subject = Subject(topics, exchange, request)
+        subject = Subject(self._topics, exchange, request)
         with self.changed:
             found = [fault for fault in self._active if fault.strikes(subject)]
             if found:

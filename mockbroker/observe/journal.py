@@ -15,7 +15,7 @@ from mockbroker.observe.selection import Selection, Subject, api_keys, selects
 
 if TYPE_CHECKING:
     from kafkawire.protocol.wire import Buffer
-    from mockbroker.observe.exchange import Exchange
+    from mockbroker.broker.exchange import Exchange
     from mockbroker.observe.selection import Topics
 
 __all__ = ["Journal"]

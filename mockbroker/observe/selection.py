@@ -12,7 +12,7 @@ from kafkawire.protocol.wire import ZERO_UUID
 
 if TYPE_CHECKING:
     from kafkawire.protocol.schema import Struct
-    from mockbroker.observe.exchange import Exchange
+    from mockbroker.broker.exchange import Exchange
     from mockbroker.state.topics import Topic
 
 __all__ = ["Selection", "Subject", "Topics", "api_keys", "selects"]

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from mockbroker.broker.registry import SERVED
-
-__all__ = ["LATEST", "Profile", "profile"]
+__all__ = ["LATEST", "Profile", "Ranges", "profile"]
 
 LATEST = "4.4"
 
@@ -28,10 +26,10 @@ class Profile:
     version: tuple[int, ...]
     release: str
     """The one that was recorded."""
-    advertised: Ranges
-    """What ApiVersions lists: what the real broker lists, as far as the mock serves it."""
+    apis: Ranges
+    """APIs that ApiVersions of the real broker lists."""
     refused: Ranges
-    """What is advertised, for the sake of old clients, and not served all the same (KAFKA-18659)."""
+    """Versions that ApiVersions lists for the sake of old clients, and the broker does not serve (KAFKA-18659)."""
     supported_features: dict[str, list[int]]
     """Lowest and highest level by name (KIP-584)."""
     finalized_features: dict[str, list[int]]
@@ -43,10 +41,6 @@ class Profile:
     """Whether an API or version that is not served is left without an answer, with all that follows, or ends the connection."""
     lists_itself_on_downgrade: bool
     """Whether the error 35 to an unknown ApiVersions version lists ApiVersions itself (KIP-511), or nothing."""
-
-    def serves(self, api_key: int, version: int) -> bool:
-        """Whether a request of this API and version is answered at all."""
-        return _within(self.advertised, api_key, version) and not _within(self.refused, api_key, version)
 
     @property
     def magic(self) -> int:
@@ -83,7 +77,7 @@ def _read(path: Path) -> Profile:
     facts = json.loads(path.read_text(encoding="utf-8"))
     return Profile(
         version=tuple(map(int, path.stem.split("."))),
-        advertised=_served(_ranges(facts.pop("apis"))),
+        apis=_ranges(facts.pop("apis")),
         refused=_ranges(facts.pop("refused")),
         **facts,
     )
@@ -91,13 +85,3 @@ def _read(path: Path) -> Profile:
 
 def _ranges(rows: list[tuple[int, str, int, int]]) -> Ranges:
     return {key: (lowest, highest) for key, _name, lowest, highest in rows}
-
-
-def _served(ranges: Ranges) -> Ranges:
-    """What of these the mock has a handler for. All versions that a release serves are declared: a test sees to that."""
-    return {key: versions for key, versions in ranges.items() if key in SERVED}
-
-
-def _within(ranges: Ranges, key: int, version: int) -> bool:
-    lowest, highest = ranges.get(key, (0, -1))
-    return lowest <= version <= highest

@@ -8,20 +8,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 
 from kafkawire.errors import ErrorCode, broker_error
 from kafkawire.protocol.wire import ZERO_UUID
 from mockbroker.arguments import check_argument
-from mockbroker.broker.sessions import FetchSessions
 from mockbroker.configs.definitions import BrokerConfigs
 from mockbroker.configs.values import ConfigText, as_text, check_broker_configs, check_names, check_topic_configs
-from mockbroker.groups.groups import Groups
-from mockbroker.observe.faults import Faults
-from mockbroker.observe.journal import Journal
 from mockbroker.profiles import LATEST, profile
 from mockbroker.state.internal_topics import INTERNAL_TOPICS, OFFSETS_TOPIC
-from mockbroker.state.java import string_hash
+from mockbroker.state.listener import ClusterListener
 from mockbroker.state.reassignments import Reassignments
 from mockbroker.state.timers import Timers
 from mockbroker.state.topics import NO_LEADER, Partition, Topic, check_replicas, check_topic_name, spread_replicas
@@ -38,10 +33,9 @@ _CLUSTER_ID = "bW9ja2Jyb2tlci1jbHVzdA"  # like Kafka's: 16 bytes in base64 witho
 
 @dataclass(slots=True)
 class Broker:
-    """One broker: its id, the address that it advertises, and what it keeps of its clients."""
+    """One broker: its id, and the address that it advertises."""
 
     id: int
-    sessions: FetchSessions
     host: str = "127.0.0.1"
     port: int = 0
     rack: str | None = None
@@ -49,7 +43,7 @@ class Broker:
 
 
 class Cluster:
-    """Brokers, topics, groups, faults and journal of one mock cluster.
+    """Brokers and topics of one mock cluster.
 
     brokers: how many; ids count from `first_broker_id`. version: the Kafka version to imitate. config: broker configurations by
     Kafka's names. racks: of the brokers, in turn. reassignment_seconds: how long a partition takes to move to other
@@ -78,7 +72,6 @@ class Cluster:
         self.config = BrokerConfigs(static, self.profile.version)
         check_broker_configs(static, self.config.known)
         self.wall_clock_offset = wall_clock_offset
-        self._session_ids = count(1)
         self.brokers: dict[int, Broker] = {}
         self._racks = racks
         if not 0 <= first_broker_id <= _HIGHEST_BROKER_ID:
@@ -91,9 +84,8 @@ class Cluster:
         """What the cluster does by itself. Drivers run them, and everything else that needs the time gets it as `now`."""
         check_argument("seconds", reassignment_seconds, float)
         self.reassignments = Reassignments(self.timers, reassignment_seconds, self._place)
-        self.groups = Groups(self.timers, self.config, self.profile.version)
-        self.faults = Faults()
-        self.journal = Journal(self)
+        self.listeners: list[ClusterListener] = []
+        """Told of stopped brokers, new leaders and deleted topics."""
         self._topics_by_id: dict[bytes, Topic] = {}
         self._topics_by_metric: dict[str, str] = {}
         """Names by what metrics make of them, which do not tell `.` and `_` apart."""
@@ -119,7 +111,7 @@ class Cluster:
 
     def coordinating_partition(self, key: str, topic: str = OFFSETS_TOPIC) -> Partition:
         """Where a group or a transactional id is kept: by the key's Java hash. Creates the topic if there is none yet."""
-        return _keeper(key, self.topics.get(topic) or self.auto_create_topic(topic))
+        return (self.topics.get(topic) or self.auto_create_topic(topic)).keeper(key)
 
     def move_coordinator(self, key: str, broker_id: int, topic: str = OFFSETS_TOPIC) -> None:
         """Make a broker the coordinator of a group or transactional id, and of what is kept in the same partition."""
@@ -128,8 +120,7 @@ class Cluster:
     def add_broker(self) -> Broker:
         """A new broker, with the next id. It leads nothing yet, and whoever drives the cluster gives it an address."""
         broker_id = max(self.brokers, default=self.first_broker_id - 1) + 1
-        slots = int(self.config.get("max.incremental.fetch.session.cache.slots", 0))
-        self.brokers[broker_id] = broker = Broker(broker_id, FetchSessions(slots, self._session_ids))
+        self.brokers[broker_id] = broker = Broker(broker_id)
         if self._racks:
             broker.rack = self._racks[(broker_id - self.first_broker_id) % len(self._racks)]
         return broker
@@ -152,19 +143,19 @@ class Cluster:
 
     def stop_broker(self, broker_id: int) -> None:
         """Take a broker offline: what it led goes to the next replica that is online, or is without leader."""
-        stopped = self.brokers[broker_id]
-        stopped.online = False
-        stopped.sessions.clear()
+        self.brokers[broker_id].online = False
+        for listener in self.listeners:
+            listener.broker_stopped(broker_id)
         for partition in self._all_partitions():
             if partition.leader == broker_id:
-                partition.elect(self._first_online(self._synced(partition)))
+                self._elect(partition, self._first_online(self._synced(partition)))
 
     def start_broker(self, broker_id: int) -> None:
         """Bring a broker back: it leads only what had no leader, as Kafka before its preferred election."""
         self.brokers[broker_id].online = True
         for partition in self._all_partitions():
             if partition.leader == NO_LEADER and broker_id in self._synced(partition):
-                partition.elect(broker_id)
+                self._elect(partition, broker_id)
 
     def move_leader(self, topic: str, partition: int, broker_id: int) -> None:
         """Make a broker the leader of a partition, and a replica if it was none; NO_LEADER leaves the partition without."""
@@ -175,7 +166,7 @@ class Cluster:
             )
         if broker_id != NO_LEADER and broker_id not in moved.replicas:
             moved.replicas = [broker_id, *moved.replicas[1:]]
-        moved.elect(broker_id)
+        self._elect(moved, broker_id)
 
     def elect_leader(self, partition: Partition, *, unclean: bool) -> ErrorCode | None:
         """Elect the preferred replica, the first; or, unclean, any that is online.
@@ -194,8 +185,14 @@ class Cluster:
             failure = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
         if chosen == NO_LEADER:
             return failure
-        partition.elect(chosen)
+        self._elect(partition, chosen)
         return None
+
+    def _elect(self, partition: Partition, leader: int) -> None:
+        """Make a broker the leader, or NO_LEADER none, and tell the listeners."""
+        partition.elect(leader)
+        for listener in self.listeners:
+            listener.leader_changed(partition)
 
     def set_replicas(self, partition: Partition, replicas: Sequence[int]) -> None:
         """Move a partition to other replicas, at once. The leader stays if it can, else the first that is online takes over."""
@@ -206,7 +203,7 @@ class Cluster:
     def _place(self, partition: Partition, replicas: Sequence[int]) -> None:
         partition.replicas = list(replicas)
         if partition.leader not in replicas:
-            partition.elect(self._first_online(replicas))
+            self._elect(partition, self._first_online(replicas))
         partition.log.changed.wake()  # who reads from a follower has to know
 
     def _synced(self, partition: Partition) -> list[int]:
@@ -289,10 +286,10 @@ class Cluster:
         topic_id = uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {self._topics_made}").bytes
         kept = {key: value for key, value in (configs or {}).items() if value is not None}
         topic = Topic(name, topic_id, kept, self.config)
-        topic.partitions = [self._new_partition(topic, index, chosen) for index, chosen in enumerate(replicas)]
+        topic.partitions = [Partition(topic, index, chosen) for index, chosen in enumerate(replicas)]
         if not validate_only:
             for partition in topic.partitions:
-                partition.elect(self._first_online(partition.replicas))
+                self._elect(partition, self._first_online(partition.replicas))
             self.topics[name] = topic
             self._topics_by_id[topic_id] = topic
             self._topics_by_metric[name.replace(".", "_")] = name
@@ -321,25 +318,21 @@ class Cluster:
             replicas = self._check_assignments(assignments, len(topic.partitions[0].replicas))
         if not validate_only:
             for index, chosen in enumerate(replicas, start=present):
-                partition = self._new_partition(topic, index, chosen)
-                partition.elect(self._first_online(chosen))
+                partition = Partition(topic, index, chosen)
+                self._elect(partition, self._first_online(chosen))
                 topic.partitions.append(partition)
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic with its records and committed offsets; waiting fetches of it are answered.
-
-        With `__consumer_offsets` go all groups.
-        """
+        """Delete a topic with its records; waiting fetches of it are answered."""
         topic = self.topic(name)
         del self.topics[name]
         del self._topics_by_id[topic.id]
         del self._topics_by_metric[name.replace(".", "_")]
-        self.groups.forget_topic(name)
         for partition in topic.partitions:
             self.reassignments.forget(partition)
-            partition.elect(NO_LEADER)
-        if name == OFFSETS_TOPIC:
-            self.groups.forget_all()
+            self._elect(partition, NO_LEADER)
+        for listener in self.listeners:
+            listener.topic_deleted(topic)
 
     def _check_name(self, name: str) -> None:
         check_topic_name(name)
@@ -400,17 +393,6 @@ class Cluster:
         configs = internal.configs if min_in_sync is None else {**internal.configs, "min.insync.replicas": min_in_sync}
         return self.create_topic(name, partitions, replicas, configs=configs)
 
-    def _new_partition(self, topic: Topic, index: int, replicas: Sequence[int]) -> Partition:
-        partition = Partition(topic, index, replicas)
-        if topic.name == OFFSETS_TOPIC:
-            partition.on_elected = self._move_groups
-        return partition
-
-    def _move_groups(self, partition: Partition) -> None:
-        """Let the groups of a partition of `__consumer_offsets` follow its leader."""
-        moved = [group.id for group in self.groups if _keeper(group.id, partition.topic) is partition]
-        self.groups.move(moved, coordinated=partition.leader != NO_LEADER)
-
     def _all_partitions(self) -> Iterable[Partition]:
         return (partition for topic in self.topics.values() for partition in topic.partitions)
 
@@ -425,8 +407,3 @@ def _check_most(partitions: int) -> None:
     if partitions > _MOST_PARTITIONS:
         reason = f"A topic of {partitions} partitions is too large for the mock: it takes {_MOST_PARTITIONS} at most."
         raise broker_error(ErrorCode.INVALID_PARTITIONS, reason)
-
-
-def _keeper(key: str, topic: Topic) -> Partition:
-    """The partition of an internal topic that a key belongs to."""
-    return topic.partitions[abs(string_hash(key)) % len(topic.partitions)]

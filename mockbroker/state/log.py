@@ -8,7 +8,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkawire.protocol import records
-from mockbroker.broker.answers import Watchers
+from mockbroker.state.waiting import Watchers
 
 if TYPE_CHECKING:
     from kafkawire.protocol.wire import Buffer

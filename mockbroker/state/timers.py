@@ -47,7 +47,7 @@ class Timers:
         self._cancelled = 0
 
     def at(self, deadline: float, action: Callable[[float], None]) -> Timer:
-        """RequestContext `action(now)` as soon as `now` has reached the deadline, never from within this call."""
+        """Call `action(now)` as soon as `now` has reached the deadline, never from within this call."""
         earlier = deadline < self.next_deadline
         timer = Timer(self, deadline, action)
         heapq.heappush(self._heap, (deadline, next(self._numbers), timer))

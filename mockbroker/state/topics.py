@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkawire.errors import ErrorCode, broker_error
 from mockbroker.configs.definitions import ConfigValue, Source
 from mockbroker.state.internal_topics import INTERNAL_TOPICS
+from mockbroker.state.java import string_hash
 from mockbroker.state.log import PartitionLog
 from mockbroker.state.producers import ProducerStates
 
@@ -25,7 +26,7 @@ _LONGEST_NAME = 249
 class Partition:
     """One partition: its replicas, its leader and its log."""
 
-    __slots__ = ("index", "leader", "leader_epoch", "log", "on_elected", "producers", "replicas", "topic")
+    __slots__ = ("index", "leader", "leader_epoch", "log", "producers", "replicas", "topic")
 
     def __init__(self, topic: Topic, index: int, replicas: Sequence[int]) -> None:
         self.topic = topic
@@ -35,8 +36,6 @@ class Partition:
         self.leader_epoch = -1
         self.log = PartitionLog()
         self.producers = ProducerStates()
-        self.on_elected: Callable[[Partition], None] = lambda _partition: None
-        """Called whenever there is another leader."""
 
     def elect(self, leader: int) -> None:
         """Make a broker the leader, in a new epoch, and let waiting fetches see it."""
@@ -45,7 +44,6 @@ class Partition:
         if leader != NO_LEADER:
             self.log.begin_epoch(self.leader_epoch)
         self.log.changed.wake()
-        self.on_elected(self)
 
 
 class Topic:
@@ -64,6 +62,10 @@ class Topic:
     def internal(self) -> bool:
         """Whether brokers keep it for themselves."""
         return self.name in INTERNAL_TOPICS
+
+    def keeper(self, key: str) -> Partition:
+        """Partition of an internal topic that keeps a group or a transactional id: by the key's Java hash."""
+        return self.partitions[abs(string_hash(key)) % len(self.partitions)]
 
     def config(self, name: str) -> str:
         """The value of a topic configuration, its own or the brokers'; empty for one that the version does not know."""

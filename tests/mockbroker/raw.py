@@ -184,6 +184,7 @@ class MemoryMock:
         self.clock = ManualClock()
         self.cluster = Cluster(brokers, wall_clock_offset=1_700_000_000, **options)
         self.server = MemoryServer(self.cluster, self.clock)
+        self.faults, self.journal, self.groups = self.server.faults, self.server.journal, self.server.groups
         for name, partitions in (topics or {}).items():
             self.cluster.create_topic(name, partitions)
 

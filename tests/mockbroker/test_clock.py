@@ -92,7 +92,7 @@ def test_the_deadline_of_a_wait_that_has_ended_is_forgotten():
     mock.clock.advance(1)
     mock.client().call(produce_request(batch(b"v")), 9)
     assert fetch.done
-    mock.cluster.faults.delay("Metadata", 60)
+    mock.faults.delay("Metadata", 60)
     delayed = client.send(MetadataRequest(topics=[]), 12)
     mock.clock.advance(59.9)
     assert not delayed.done

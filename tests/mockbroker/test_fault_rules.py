@@ -22,8 +22,8 @@ def mock():
 
 
 def test_an_error_for_one_topic_or_partition_leaves_the_others_alone(mock):
-    mock.cluster.faults.fail("Produce", ErrorCode.KAFKA_STORAGE_ERROR, topic="u")
-    mock.cluster.faults.fail("Fetch", ErrorCode.KAFKA_STORAGE_ERROR, partition=1)
+    mock.faults.fail("Produce", ErrorCode.KAFKA_STORAGE_ERROR, topic="u")
+    mock.faults.fail("Fetch", ErrorCode.KAFKA_STORAGE_ERROR, partition=1)
     client = mock.client()
     assert produce_code(client) == 0
     assert produce_code(client, topic="u") == ErrorCode.KAFKA_STORAGE_ERROR
@@ -33,7 +33,7 @@ def test_an_error_for_one_topic_or_partition_leaves_the_others_alone(mock):
 
 
 def test_selection_by_broker_client_and_number(mock):
-    rules = mock.cluster.faults
+    rules = mock.faults
     by_broker = rules.fail("Metadata", ErrorCode.INVALID_TOPIC_EXCEPTION, broker=2)
     by_client = rules.fail("FindCoordinator", ErrorCode.COORDINATOR_NOT_AVAILABLE, client_id="me")
     third = rules.fail("InitProducerId", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, nth=3, times=1)
@@ -49,7 +49,7 @@ def test_selection_by_broker_client_and_number(mock):
 
 
 def test_topics_are_recognised_by_id(mock):
-    fault = mock.cluster.faults.fail("Fetch", ErrorCode.KAFKA_STORAGE_ERROR, topic="t")
+    fault = mock.faults.fail("Fetch", ErrorCode.KAFKA_STORAGE_ERROR, topic="t")
     client = mock.client()
     assert fetched(client.call(fetch_request(topic_id=mock.topic_id("u")), 13)).error_code == 0
     assert fetched(client.call(fetch_request(topic_id=mock.topic_id("t")), 13)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
@@ -58,17 +58,17 @@ def test_topics_are_recognised_by_id(mock):
 
 def test_a_cleared_fault_strikes_no_more(mock):
     client = mock.client()
-    fault = mock.cluster.faults.fail("Produce", ErrorCode.KAFKA_STORAGE_ERROR)
-    other = mock.cluster.faults.fail("Metadata", ErrorCode.KAFKA_STORAGE_ERROR)
+    fault = mock.faults.fail("Produce", ErrorCode.KAFKA_STORAGE_ERROR)
+    other = mock.faults.fail("Metadata", ErrorCode.KAFKA_STORAGE_ERROR)
     fault.clear()
     assert produce_code(client) == 0
-    mock.cluster.faults.clear()
+    mock.faults.clear()
     assert client.call(MetadataRequest(topics=None), 12).topics[0].error_code == 0
     assert (fault.fired, other.fired) == (0, 0)
 
 
 def test_selection_by_version_connection_partition_and_group(mock):
-    rules = mock.cluster.faults
+    rules = mock.faults
     by_version = rules.drop("Metadata", version=11)
     by_connection = rules.drop(None, connection=2)
     by_partition = rules.drop(["Produce", "Fetch"], partition=1)
@@ -93,7 +93,7 @@ def test_selection_by_version_connection_partition_and_group(mock):
 
 def test_probability_repeats_with_its_seed(mock):
     def struck(**seed):
-        with mock.cluster.faults.throttle("Metadata", 1, probability=0.3, **seed) as fault:
+        with mock.faults.throttle("Metadata", 1, probability=0.3, **seed) as fault:
             client = mock.client()
             answers = []
             for _ in range(200):
@@ -108,7 +108,7 @@ def test_probability_repeats_with_its_seed(mock):
 
 
 def test_faults_that_never_struck_can_fail_the_test(mock):
-    rules = mock.cluster.faults
+    rules = mock.faults
     rules.check()
     rules.throttle("Metadata", 1)
     with rules.fail("Produce", ErrorCode.KAFKA_STORAGE_ERROR, topic="t", times=1):
@@ -140,7 +140,7 @@ DESCRIPTIONS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("description", DESCRIPTIONS, ids=[str(one["action"]) for one in DESCRIPTIONS])
 def test_faults_from_plain_values(mock, description):
-    shown = mock.cluster.faults.make(description).to_dict()
+    shown = mock.faults.make(description).to_dict()
     apis = description.get("api")
     assert {**shown, **description, "api": [apis] if isinstance(apis, str) else apis} == shown
     assert (shown["id"], shown["fired"], shown["active"]) == (1, 0, True)
@@ -168,8 +168,8 @@ def test_every_action_can_be_described():
 )
 def test_descriptions_that_cannot_be(mock, description, reason):
     with pytest.raises(ValueError, match=reason):
-        mock.cluster.faults.make(description)
-    assert mock.cluster.faults.all() == []
+        mock.faults.make(description)
+    assert mock.faults.all() == []
 
 
 @pytest.mark.parametrize(
@@ -203,13 +203,13 @@ def test_descriptions_that_cannot_be(mock, description, reason):
 )
 def test_calls_that_cannot_be_are_refused(mock, call, error, reason):
     with pytest.raises(error, match=reason):
-        call(mock.cluster.faults)
+        call(mock.faults)
 
 
 def test_corrupt_is_about_fetch_whether_that_is_said_or_not(mock):
     for fault in (
-        mock.cluster.faults.corrupt("Fetch", topic="t"),
-        mock.cluster.faults.corrupt(),
-        mock.cluster.faults.corrupt(None),
+        mock.faults.corrupt("Fetch", topic="t"),
+        mock.faults.corrupt(),
+        mock.faults.corrupt(None),
     ):
         assert fault.to_dict()["api"] == ["Fetch"]

@@ -33,7 +33,7 @@ def mock():
 
 
 def test_an_error_a_number_of_times(mock):
-    fault = mock.cluster.faults.fail("Produce", ErrorCode.NOT_LEADER_OR_FOLLOWER, topic="t", times=2)
+    fault = mock.faults.fail("Produce", ErrorCode.NOT_LEADER_OR_FOLLOWER, topic="t", times=2)
     client = mock.client()
     assert [produce_code(client) for _ in range(3)] == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2 + [ErrorCode.NONE]
     assert fault.fired == 2
@@ -42,7 +42,7 @@ def test_an_error_a_number_of_times(mock):
 
 
 def test_errors_reach_every_api(mock):
-    mock.cluster.faults.fail(None, ErrorCode.UNKNOWN_SERVER_ERROR)
+    mock.faults.fail(None, ErrorCode.UNKNOWN_SERVER_ERROR)
     client = mock.client()
     assert client.call(ApiVersionsRequest(), 2).error_code == -1
     offsets = ListOffsetsRequest.Topic(name="t", partitions=[ListOffsetsRequest.Topic.Partition(timestamp=-1)])
@@ -53,7 +53,7 @@ def test_errors_reach_every_api(mock):
 
 
 def test_an_error_for_a_topic_that_does_not_exist_yet(mock):
-    mock.cluster.faults.fail("Metadata", ErrorCode.LEADER_NOT_AVAILABLE, topic="new", times=1)
+    mock.faults.fail("Metadata", ErrorCode.LEADER_NOT_AVAILABLE, topic="new", times=1)
     client = mock.client()
     asked = MetadataRequest(topics=[MetadataRequest.Topic(name="new")])
     assert client.call(asked, 12).topics[0].error_code == ErrorCode.LEADER_NOT_AVAILABLE
@@ -62,7 +62,7 @@ def test_an_error_for_a_topic_that_does_not_exist_yet(mock):
 
 @pytest.mark.parametrize(("when", "written"), [("before", 0), ("after", 1)])
 def test_delay(mock, when, written):
-    fault = mock.cluster.faults.delay("Produce", 2.0, when=when, times=1)
+    fault = mock.faults.delay("Produce", 2.0, when=when, times=1)
     client = mock.client()
     pending = client.send(produce_request(batch(b"v")), 9)
     behind = client.send(MetadataRequest(topics=[]), 12)
@@ -74,7 +74,7 @@ def test_delay(mock, when, written):
 
 @pytest.mark.parametrize(("when", "written"), [("before", 0), ("after", 1)])
 def test_drop(mock, when, written):
-    mock.cluster.faults.drop("Produce", when=when, times=1)
+    mock.faults.drop("Produce", when=when, times=1)
     client = mock.client()
     pending = client.send(produce_request(batch(b"v")), 9)
     behind = client.send(MetadataRequest(topics=[]), 12)
@@ -85,7 +85,7 @@ def test_drop(mock, when, written):
 
 @pytest.mark.parametrize(("when", "written"), [("before", 0), ("after", 1)])
 def test_disconnect(mock, when, written):
-    mock.cluster.faults.disconnect("Produce", when=when, times=1)
+    mock.faults.disconnect("Produce", when=when, times=1)
     client = mock.client()
     client.send(produce_request(batch(b"v")), 9)
     assert (client.closed, bytes(client.output), mock.log("t").end) == (True, b"", written)
@@ -93,7 +93,7 @@ def test_disconnect(mock, when, written):
 
 @pytest.mark.parametrize("after_bytes", [0, 3, 4, 10, 1_000])
 def test_cut(mock, after_bytes):
-    mock.cluster.faults.cut("Metadata", after_bytes, times=1)
+    mock.faults.cut("Metadata", after_bytes, times=1)
     whole, cut = mock.client(2), mock.client()
     cut.send(MetadataRequest(topics=None), 12)
     whole.send(MetadataRequest(topics=None), 12)
@@ -104,7 +104,7 @@ def test_cut(mock, after_bytes):
 def test_corrupt_records(mock):
     client = mock.client()
     produce_code(client)
-    fault = mock.cluster.faults.corrupt(topic="t", times=1)
+    fault = mock.faults.corrupt(topic="t", times=1)
     with pytest.raises(CorruptRecordsError, match="checksum"):
         values_in(fetched(client.call(fetch_request(), 12)).records)
     assert values_in(fetched(client.call(fetch_request(), 12)).records) == [b"v"]
@@ -112,9 +112,9 @@ def test_corrupt_records(mock):
 
 
 def test_throttle_and_several_faults_at_once(mock):
-    mock.cluster.faults.throttle("Produce", 250)
-    mock.cluster.faults.fail("Produce", ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-    mock.cluster.faults.delay("Produce", 1.0)
+    mock.faults.throttle("Produce", 250)
+    mock.faults.fail("Produce", ErrorCode.THROTTLING_QUOTA_EXCEEDED)
+    mock.faults.delay("Produce", 1.0)
     client = mock.client()
     pending = client.send(produce_request(batch(b"v")), 9)
     assert not pending.done
@@ -124,7 +124,7 @@ def test_throttle_and_several_faults_at_once(mock):
 
 
 def test_a_throttled_connection_is_mute_until_its_time_has_passed(mock):
-    mock.cluster.faults.throttle("Produce", 250, times=1)
+    mock.faults.throttle("Produce", 250, times=1)
     client = mock.client()
     throttled = client.send(produce_request(batch(b"v")), 9)
     behind = client.send(MetadataRequest(topics=[]), 12)
@@ -136,8 +136,8 @@ def test_a_throttled_connection_is_mute_until_its_time_has_passed(mock):
 
 
 def test_errors_for_several_topics_at_once(mock):
-    mock.cluster.faults.fail("Metadata", ErrorCode.LEADER_NOT_AVAILABLE, topic="t")
-    mock.cluster.faults.fail("Metadata", ErrorCode.KAFKA_STORAGE_ERROR, topic="u")
+    mock.faults.fail("Metadata", ErrorCode.LEADER_NOT_AVAILABLE, topic="t")
+    mock.faults.fail("Metadata", ErrorCode.KAFKA_STORAGE_ERROR, topic="u")
     answer = mock.client().call(MetadataRequest(topics=None), 12)
     assert {topic.name: topic.error_code for topic in answer.topics} == {
         "t": ErrorCode.LEADER_NOT_AVAILABLE,
@@ -147,7 +147,7 @@ def test_errors_for_several_topics_at_once(mock):
 
 @pytest.mark.parametrize(("when", "written"), [("before", 0), ("after", 1)])
 def test_held_requests_go_on_when_they_are_released(mock, when, written):
-    barrier = mock.cluster.faults.hold("Produce", when=when)
+    barrier = mock.faults.hold("Produce", when=when)
     one, two, three = (mock.client() for _ in range(3))
     first, second = one.send(produce_request(batch(b"1")), 9), two.send(produce_request(batch(b"2")), 9)
     behind = one.send(MetadataRequest(topics=[]), 12)
@@ -168,7 +168,7 @@ def test_held_requests_go_on_when_they_are_released(mock, when, written):
 
 
 def test_waits_come_one_after_the_other_and_then_silence(mock):
-    rules = mock.cluster.faults
+    rules = mock.faults
     rules.delay("Metadata", 1.0, when="before")
     barrier = rules.hold("Metadata")
     rules.delay("Metadata", 2.0)
@@ -186,7 +186,7 @@ def test_waits_come_one_after_the_other_and_then_silence(mock):
 
 
 def test_an_answer_in_pieces(mock):
-    mock.cluster.faults.split("Metadata", 10, pause=0.5, broker=1, times=1)
+    mock.faults.split("Metadata", 10, pause=0.5, broker=1, times=1)
     whole, split = mock.client(2), mock.client()
     whole.send(MetadataRequest(topics=None), 12)
     pending = split.send(MetadataRequest(topics=None), 12)
@@ -200,7 +200,7 @@ def test_an_answer_in_pieces(mock):
 
 @pytest.mark.parametrize(("at", "found"), [(0, 0), (5, 5), (-1, -1), (10_000_000, None)])
 def test_a_flipped_byte(mock, at, found):
-    mock.cluster.faults.flip("ApiVersions", at)
+    mock.faults.flip("ApiVersions", at)
     reference, _ = MemoryMock().answer(mock.client().frame(ApiVersionsRequest(), 0)[1])
     answer, _ = mock.answer(mock.client().frame(ApiVersionsRequest(), 0)[1])
     changed = [place for place, (a, b) in enumerate(zip(reference, answer, strict=True)) if a != b]
@@ -208,16 +208,16 @@ def test_a_flipped_byte(mock, at, found):
 
 
 def test_a_wrong_correlation_id(mock):
-    mock.cluster.faults.mismatch("ApiVersions", by=-3, times=1)
+    mock.faults.mismatch("ApiVersions", by=-3, times=1)
     client = mock.client()
     with pytest.raises(DecodeError, match="correlation id -3"):
         client.send(ApiVersionsRequest(), 2)
 
 
 def test_damage_comes_before_the_cut(mock):
-    mock.cluster.faults.cut("ApiVersions", 8)
-    mock.cluster.faults.flip("ApiVersions", -1)
-    mock.cluster.faults.mismatch("ApiVersions", by=256)
+    mock.faults.cut("ApiVersions", 8)
+    mock.faults.flip("ApiVersions", -1)
+    mock.faults.mismatch("ApiVersions", by=256)
     output, closed = mock.answer(mock.client().frame(ApiVersionsRequest(), 0)[1])
     assert (output[4:], closed) == (bytes([0, 0, 1, 0]), True)
 

@@ -130,7 +130,7 @@ def test_a_client_that_leaves_while_it_waits_is_forgotten():
 
 def test_answers_that_nobody_takes_do_not_pile_up():
     mock, _ = filled(batch(bytes(900_000)))
-    connection = ServerConnection(mock.cluster, mock.cluster.brokers[1], 1, lambda: None)
+    connection = ServerConnection(mock.server.services, mock.cluster.brokers[1], 1, lambda: None)
     frames = [mock.client().frame(fetch_request(), 12)[1] for _ in range(20)]
     connection.received(b"".join(frames))
     sizes = []

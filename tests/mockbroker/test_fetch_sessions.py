@@ -256,7 +256,7 @@ def test_the_topic_of_partitions_that_rest_is_created_anew(resting):
 
 def test_a_fault_strikes_a_partition_that_rests(resting):
     mock, client, number = resting
-    mock.cluster.faults.fail("Fetch", ErrorCode.KAFKA_STORAGE_ERROR, times=1)
+    mock.faults.fail("Fetch", ErrorCode.KAFKA_STORAGE_ERROR, times=1)
     assert set(errors(ask(client, number, 2)).values()) == {ErrorCode.KAFKA_STORAGE_ERROR}
     assert errors(ask(client, number, 3)) == {0: 0, 1: 0, 2: 0}
     assert errors(ask(client, number, 4)) == {}

@@ -233,7 +233,7 @@ def shared(*members):
 
 
 def generation(mock):
-    return mock.call(lambda: mock.cluster.groups.find("g").generation)
+    return mock.call(lambda: mock.groups.find("g").generation)
 
 
 def test_two_members_share_and_resume(mock, member):

@@ -352,9 +352,9 @@ def test_a_new_coordinator_knows_since_when_a_group_is_empty():
     Member(mock).join()  # what comes of it is lost
     move(mock)
     mock.clock.advance(600)
-    assert mock.cluster.groups.find("g") is not None
+    assert mock.groups.find("g") is not None
     mock.clock.advance(600)
-    assert mock.cluster.groups.find("g") is None
+    assert mock.groups.find("g") is None
 
 
 def test_without_a_coordinator_time_stands_still():

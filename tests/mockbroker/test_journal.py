@@ -49,23 +49,23 @@ def test_waiting_for_requests():
 
 def test_the_journal_is_bounded():
     mock = MemoryMock(topics={"t": 1})
-    mock.cluster.journal = Journal(mock.cluster, exchanges=5, size=5_000)
+    mock.journal = mock.server.observers.journal = Journal(mock.cluster, exchanges=5, size=5_000)
     client = mock.client()
     for version in range(12):
         client.call(MetadataRequest(topics=[]), version)
-    assert [exchange.version for exchange in mock.cluster.journal.requests()] == [7, 8, 9, 10, 11]
+    assert [exchange.version for exchange in mock.journal.requests()] == [7, 8, 9, 10, 11]
     client.call(produce_request(batch(bytes(4_000))), 9)
     client.call(produce_request(batch(bytes(4_000))), 9)
-    assert len(mock.cluster.journal.requests()) < 5
+    assert len(mock.journal.requests()) < 5
     client.call(fetch_request(), 12)  # more than the journal may hold: not even that one stays
-    assert mock.cluster.journal.requests() == []
+    assert mock.journal.requests() == []
     client.call(MetadataRequest(topics=[]), 9)
-    assert len(mock.cluster.journal.requests()) == 1
+    assert len(mock.journal.requests()) == 1
 
 
 def test_an_answer_that_comes_when_its_request_has_left_the_journal():
     mock = MemoryMock(topics={"t": 1})
-    mock.cluster.journal = Journal(mock.cluster, exchanges=2, size=20_000)
+    mock.journal = mock.server.observers.journal = Journal(mock.cluster, exchanges=2, size=20_000)
     waiting = mock.client().send(fetch_request(max_wait_ms=500), 12)
     client = mock.client()
     for _ in range(3):
@@ -75,7 +75,7 @@ def test_an_answer_that_comes_when_its_request_has_left_the_journal():
     for _ in range(3):
         client.call(MetadataRequest(topics=[]), 12)
     client.call(produce_request(batch(bytes(15_000))), 9)
-    assert [exchange.api for exchange in mock.cluster.journal.requests()] == ["Metadata", "Produce"]
+    assert [exchange.api for exchange in mock.journal.requests()] == ["Metadata", "Produce"]
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_requests_are_found_by_all_that_selects_faults(mock):
     one.call(fetch_request(topic_id=mock.topic_id("t")), 13)
     one.call(fetch_request(topic="u", partitions=[0]), 12)
     one.call(OffsetFetchRequest(group_id="g", topics=None), 7)
-    journal = mock.cluster.journal
+    journal = mock.journal
     assert journal.count("Metadata") == 2
     assert journal.count("Metadata", version=12) == 1
     assert journal.count(["Metadata", "Fetch"], connection=1) == 3
@@ -104,7 +104,7 @@ def test_requests_are_found_by_all_that_selects_faults(mock):
 
 
 def test_assertions(mock):
-    journal = mock.cluster.journal
+    journal = mock.journal
     with pytest.raises(AssertionError, match=r"there came 0 x Produce, not at least one; the journal has nothing"):
         journal.expect("Produce")
     client = mock.client()
@@ -128,7 +128,7 @@ def test_a_failed_assertion_lists_the_last_requests_only(mock):
     for _ in range(50):
         client.call(MetadataRequest(topics=[]), 12)
     with pytest.raises(AssertionError) as failed:
-        mock.cluster.journal.expect("Fetch")
+        mock.journal.expect("Fetch")
     assert len(str(failed.value).splitlines()) == 21
 
 
@@ -141,7 +141,7 @@ def test_json_lines(mock):
     assert waiting.done
     client.send(produce_request(batch(b"v"), acks=0), 9, replies=False)
     file = io.StringIO()
-    mock.cluster.journal.dump(file, ["ApiVersions", "Fetch", "Produce"])
+    mock.journal.dump(file, ["ApiVersions", "Fetch", "Produce"])
     versions, fetch, produce = map(json.loads, file.getvalue().splitlines())
     assert versions["request"]["clientSoftwareName"] == versions["clientSoftwareName"] == "raw-client"
     assert (fetch["api"], fetch["apiVersion"], fetch["clientId"], fetch["broker"], fetch["connection"]) == (
@@ -161,9 +161,9 @@ def test_json_lines(mock):
 def test_what_is_malformed_is_kept_and_shown_as_null(mock):
     _, frame = mock.client().frame(MetadataRequest(topics=None), 12)
     mock.answer((len(frame) - 4 - 2).to_bytes(4, "big") + frame[4:-2])
-    (exchange,) = mock.cluster.journal.requests("Metadata")
+    (exchange,) = mock.journal.requests("Metadata")
     assert (exchange.to_dict()["request"], exchange.to_dict()["response"]) == (None, None)
-    assert mock.cluster.journal.count("Metadata", topic="t") == 0
+    assert mock.journal.count("Metadata", topic="t") == 0
 
 
 def test_secrets_are_not_shown(mock):
@@ -178,10 +178,10 @@ def test_secrets_are_not_shown(mock):
 
 
 def test_errors_stay_as_they_were_sent(mock):
-    mock.cluster.faults.fail("Metadata", ErrorCode.LEADER_NOT_AVAILABLE)
-    mock.cluster.faults.cut("Metadata", 3)
+    mock.faults.fail("Metadata", ErrorCode.LEADER_NOT_AVAILABLE)
+    mock.faults.cut("Metadata", 3)
     mock.client().send(MetadataRequest(topics=None), 12)
-    (exchange,) = mock.cluster.journal.requests("Metadata")
+    (exchange,) = mock.journal.requests("Metadata")
     assert {topic.error_code for topic in exchange.response.topics} == {ErrorCode.LEADER_NOT_AVAILABLE}
 
 
@@ -214,4 +214,4 @@ def test_threads_that_wait_are_woken():
 )
 def test_questions_that_cannot_be_are_refused(mock, ask, error, reason):
     with pytest.raises(error, match=reason):
-        ask(mock.cluster.journal)
+        ask(mock.journal)

@@ -8,6 +8,7 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.find_coordinator import FindCoordinatorRequest
 from kafkawire.protocol.messages.offset_commit import OffsetCommitRequest
 from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest
+from mockbroker.broker.registry import advertised
 from tests.mockbroker.groups import Member, stable
 from tests.mockbroker.raw import MemoryMock
 
@@ -94,7 +95,7 @@ def test_commit_and_fetch(version):
     client = mock.client(coordinator_of(mock))
     assert commit(mock, client, version, 17, partition=1, metadata="näh\0") == 0
     epoch = 3 if version >= 6 else -1
-    lowest, highest = mock.cluster.profile.advertised[OffsetFetchRequest.key]
+    lowest, highest = advertised(mock.cluster.profile)[OffsetFetchRequest.key]
     for read in range(lowest, highest + 1):
         seen = epoch if read >= 5 else -1
         assert committed(mock, client, read, ("t", 1), ("u", 0)) == [
@@ -193,7 +194,7 @@ def test_a_commit_for_what_is_not_there_makes_no_group():
     mock = MemoryMock(topics={"t": 1})
     client = mock.client()
     assert commit(mock, client, 9, 1, topic="x") is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    assert mock.cluster.groups.find("g") is None
+    assert mock.groups.find("g") is None
 
 
 def test_several_groups_in_one_question():
@@ -232,7 +233,7 @@ def test_a_simple_consumer_keeps_its_positions_from_the_last_commit():
     assert (offset_of(mock), offset_of(mock, topic="u")) == (2, None)
     mock.clock.advance(WEEK / 2)
     assert offset_of(mock) is None
-    assert mock.cluster.groups.find("g") is None
+    assert mock.groups.find("g") is None
 
 
 def test_a_group_keeps_its_positions_while_it_has_members_and_a_week_more():
@@ -291,4 +292,4 @@ def test_a_group_without_members_and_positions_goes():
     stable(member)
     member.leave()
     mock.clock.advance(CHECK)
-    assert mock.cluster.groups.find("g") is None
+    assert mock.groups.find("g") is None

@@ -13,7 +13,7 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages import API_KEYS
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
-from mockbroker.broker.registry import SERVED
+from mockbroker.broker.registry import SERVED, advertised
 from mockbroker.profiles import LATEST, profile
 from tests.mockbroker.raw import MemoryMock, batch, produce_request
 from tests.real.record_profiles import data_file
@@ -45,15 +45,15 @@ def test_every_release_that_can_be_started_is_recorded():
 
 @every_version
 def test_what_is_recorded_and_has_a_handler_is_advertised_and_nothing_else(version):
-    advertised = profile(version).advertised
+    listed = advertised(profile(version))
     expected = {(key, number) for key, (lowest, highest) in recorded(version).items() for number in range(lowest, highest + 1)}
     expected = {(key, number) for key, number in expected if key in SERVED}
     assert all(number in protocol.request(key).versions for key, number in expected)
-    assert {(key, number) for key, (low, high) in advertised.items() for number in range(low, high + 1)} == expected
+    assert {(key, number) for key, (low, high) in listed.items() for number in range(low, high + 1)} == expected
 
 
 def test_the_newest_profile_has_every_api():
-    assert set(profile(LATEST).advertised) == set(SERVED)
+    assert set(advertised(profile(LATEST))) == set(SERVED)
 
 
 @pytest.mark.parametrize(
@@ -70,19 +70,19 @@ def test_the_newest_profile_has_every_api():
 )
 def test_ranges_that_are_well_known(version, ranges):
     """With the minimums that Kafka 4.0 set (KIP-896)."""
-    advertised = profile(version).advertised
-    assert {name: advertised.get(API_KEYS[name]) for name in ranges} == ranges
+    listed = advertised(profile(version))
+    assert {name: listed.get(API_KEYS[name]) for name in ranges} == ranges
 
 
 @pytest.mark.parametrize("version", WITH_API_VERSIONS)
 def test_api_versions(version):
     client = MemoryMock(version=version).client()
-    for number in range(profile(version).advertised[18][1] + 1):
+    for number in range(advertised(profile(version))[18][1] + 1):
         request = ApiVersionsRequest(client_software_name="raw-client", client_software_version="1.0")
         response = client.call(request, number)
         assert response.error_code == 0
         ranges = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
-        assert ranges == profile(version).advertised
+        assert ranges == advertised(profile(version))
         assert list(ranges) == sorted(ranges)
 
 
@@ -108,7 +108,7 @@ def test_software_names_are_checked_and_kept():
     mock = MemoryMock()
     client = mock.client()
     client.call(ApiVersionsRequest(client_software_name="apache-kafka.java", client_software_version="4.3.1"), 3)
-    (exchange,) = mock.cluster.journal.requests()
+    (exchange,) = mock.journal.requests()
     assert (exchange.client.software_name, exchange.client.software_version) == ("apache-kafka.java", "4.3.1")
     for name in ("", "-x", "a b"):
         request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
@@ -152,10 +152,10 @@ def test_trap_5_an_unknown_version_of_api_versions_is_answered_in_version_0(vers
 @every_version
 def test_what_is_not_served_closes_the_connection_but_hangs_on_0_9(version):
     mock = MemoryMock(version=version)
-    advertised = profile(version).advertised
-    unserved = [(key, 0) for key in (999, 18, *SERVED) if key not in advertised]
-    unserved += [(key, highest + 1) for key, (_, highest) in advertised.items() if key != 18]
-    unserved += [(key, lowest - 1) for key, (lowest, _) in advertised.items() if lowest > 0]
+    listed = advertised(profile(version))
+    unserved = [(key, 0) for key in (999, 18, *SERVED) if key not in listed]
+    unserved += [(key, highest + 1) for key, (_, highest) in listed.items() if key != 18]
+    unserved += [(key, lowest - 1) for key, (lowest, _) in listed.items() if lowest > 0]
     for api_key, number in unserved:
         assert mock.answer(request_bytes(api_key, number, flexible=True)) == (b"", version != "0.9.0")
 

@@ -86,7 +86,7 @@ def check_promptness(sim: Simulation) -> None:
 def check_pauses(sim: Simulation) -> None:
     """Clients keep the pauses that brokers ask for; of very long ones they may think otherwise."""
     asked: dict[int, tuple[float, float]] = {}
-    for exchange in sim.cluster.journal.requests(DATA):
+    for exchange in sim.server.journal.requests(DATA):
         number = exchange.client.connection
         told, until = asked.get(number, (0.0, 0.0))
         assert not told + PROMPTLY < exchange.time < until, f"{exchange} came {until - exchange.time} s too early"

@@ -46,7 +46,7 @@ class Simulation:
         self.readers = [Reader(self) for _ in range(scenario.consumers)]
         self._hosts = count(1)
         for bad in scenario.answers:
-            self.cluster.faults.add(
+            self.server.faults.add(
                 bad.action, bad.apis, {"probability": bad.probability, "seed": self.chance.randrange(1 << 30)}
             )
 
@@ -108,7 +108,7 @@ class Simulation:
 
     def _calm(self) -> None:
         self.net.calm()
-        self.cluster.faults.clear()
+        self.server.faults.clear()
         for broker in self.cluster.brokers.values():
             if not broker.online:
                 self.server.start_broker(broker.id)

@@ -25,9 +25,9 @@ class Scene:
         self.net = SimNet(seed)
         self.cluster = Cluster(3, version="3.5", wall_clock_offset=EPOCH)
         self.cluster.create_topic(TOPIC, 3, 1)
-        server = MemoryServer(self.cluster, self.net)
-        self.net.serve(server)
-        self.bootstrap = server.bootstrap
+        self.server = MemoryServer(self.cluster, self.net)
+        self.net.serve(self.server)
+        self.bootstrap = self.server.bootstrap
 
     def producer(self, **options) -> tuple[ClusterClient, ProducerCore]:
         given = {"bootstrap_servers": self.bootstrap, "delivery_timeout_ms": 86_400_000, "max_block_ms": 86_400_000}
@@ -43,7 +43,7 @@ class Scene:
         """Lose all connections, and let those that are made in the next ten seconds be silent for good; when that is over."""
         self.cut_links()
         end = self.net.now() + 10
-        self.net.at(end, self.cluster.faults.drop(None).clear)
+        self.net.at(end, self.server.faults.drop(None).clear)
         return end
 
     async def send(self, producer: ProducerCore) -> None:
@@ -73,9 +73,9 @@ def test_a_blackhole_is_over_when_it_ends(seed, known):
         client.close()
 
     scene.net.run(main())
-    assert {exchange.version for exchange in scene.cluster.journal.requests("Produce")} == {9}
+    assert {exchange.version for exchange in scene.server.journal.requests("Produce")} == {9}
     if known:
-        assert not scene.cluster.journal.requests("ListOffsets")
+        assert not scene.server.journal.requests("ListOffsets")
 
 
 def test_a_blackhole_does_not_keep_a_consumer():
@@ -112,7 +112,7 @@ def test_a_broker_that_answered_is_never_taken_for_an_old_one():
         client, producer = scene.producer()
         await scene.send(producer)
         for _ in range(10):
-            fault = scene.cluster.faults.drop("ApiVersions")
+            fault = scene.server.faults.drop("ApiVersions")
             scene.cut_links()
             await sleep(scene.net, 5)
             fault.clear()
@@ -121,13 +121,13 @@ def test_a_broker_that_answered_is_never_taken_for_an_old_one():
         client.close()
 
     scene.net.run(main())
-    assert not scene.cluster.journal.requests("ListOffsets")
+    assert not scene.server.journal.requests("ListOffsets")
 
 
 @pytest.mark.parametrize("api", ["Produce", "Metadata", "InitProducerId"])
 def test_throttle_times_are_bounded(api):
     scene = Scene(1)
-    scene.cluster.faults.throttle(api, ABSURD_MS)
+    scene.server.faults.throttle(api, ABSURD_MS)
 
     async def main() -> None:
         client, producer = scene.producer()
@@ -143,7 +143,7 @@ def test_throttle_times_are_bounded(api):
 def test_throttle_times_of_fetches_are_bounded():
     scene = Scene(1)
     options = resolve(ConsumerOptions, {"bootstrap_servers": scene.bootstrap, "auto_offset_reset": "earliest"})
-    scene.cluster.faults.throttle("Fetch", ABSURD_MS)
+    scene.server.faults.throttle("Fetch", ABSURD_MS)
 
     async def main() -> None:
         producing, producer = scene.producer()

@@ -36,7 +36,7 @@ def test_a_slow_reader_has_no_more_fetched_than_it_has_room_for():
 
     def fetched() -> int:
         """Whole batches, of one record each, that brokers have given in all."""
-        answers = [exchange.response for exchange in cluster.journal.requests("Fetch") if exchange.response_time is not None]
+        answers = [exchange.response for exchange in server.journal.requests("Fetch") if exchange.response_time is not None]
         parts = [partition.records or b"" for answer in answers for topic in answer.responses for partition in topic.partitions]
         return sum(len(list(read_batches(records))) for records in parts)
 

@@ -16,9 +16,10 @@ from tests.sim.driver import SimNet
 def test_no_broker_is_old_once_another_of_its_cluster_has_shown_to_be_newer():
     """One that hangs up on ApiVersions and serves what old ones serve looks like them; but the other answers meanwhile."""
     net, cluster = SimNet(1), Cluster(2, version="2.8")
-    net.serve(MemoryServer(cluster, net))
-    cluster.faults.disconnect("ApiVersions", broker=1, times=4)
-    cluster.faults.delay("ListOffsets", 1.0, broker=1)
+    server = MemoryServer(cluster, net)
+    net.serve(server)
+    server.faults.disconnect("ApiVersions", broker=1, times=4)
+    server.faults.delay("ListOffsets", 1.0, broker=1)
 
     async def main():
         connector = Connector(net, resolve(ConnectionOptions, {}))

@@ -28,7 +28,7 @@ def test_trap_14_idle_connections_are_replaced_before_brokers_close_them():
         client.close()
 
     net.run(main())
-    used = [e.client.connection for e in cluster.journal.requests("Metadata")][-5:]
+    used = [e.client.connection for e in server.journal.requests("Metadata")][-5:]
     assert used[0] == used[1] == used[2] != used[3] == used[4]
 
 
@@ -51,5 +51,5 @@ def test_trap_14_idle_connections_of_producers_are_replaced_too():
         client.close()
 
     net.run(main())
-    used = [e.client.connection for e in cluster.journal.requests("Produce")]
+    used = [e.client.connection for e in server.journal.requests("Produce")]
     assert used[0] == used[1] == used[2] != used[3] == used[4]

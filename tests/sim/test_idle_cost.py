@@ -37,7 +37,7 @@ class Scene:
         self.net.serve(server)
         self.bootstrap = server.bootstrap
         self.hosts = [broker.host for broker in self.cluster.brokers.values()]
-        self.faults = self.cluster.faults
+        self.faults = server.faults
         self.led = self.cluster.partition(TOPIC, 0).leader
 
     def leader_refuses(self) -> None:

@@ -31,8 +31,8 @@ def test_a_fetch_that_is_lost_has_the_new_leader_found():
         client = ClusterClient(net, options)
         consumer = ConsumerCore(client, options, [TOPIC])
         for leader in (1, 2, 1, 2):
-            cluster.faults.clear()
-            cluster.faults.drop("Fetch", broker=3 - leader)
+            server.faults.clear()
+            server.faults.drop("Fetch", broker=3 - leader)
             cluster.move_leader(TOPIC, 0, leader)
             append_records(cluster, TOPIC, 0, [Record(TOPIC, b"%d" % leader)], net.now())
             began = net.now()

@@ -1,4 +1,4 @@
-"""What the mock brokers serve: one module per API, named after it, with its `handle(call, request, now)`.
+"""What the mock brokers serve: one module per API, named after it, with its `handle(context, request, now)`.
 
 A module is loaded when the first request of its API comes.
 """

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from kafkawire.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 from mockbroker.broker.answers import Answer
+from mockbroker.broker.config_changes import Change, Operation, change_configs
 from mockbroker.broker.context import RequestContext
-from mockbroker.configs.changes import Change, Operation, change_configs
 
 __all__ = ["handle"]
 
 
-def handle(call: RequestContext, request: AlterConfigsRequest, now: float) -> Answer:
+def handle(context: RequestContext, request: AlterConfigsRequest, now: float) -> Answer:
     response = AlterConfigsResponse()
     for asked in request.resources:
         changes = [Change(config.name, Operation.SET, config.value) for config in asked.configs]
         error, message = change_configs(
-            call, asked.resource_type, asked.resource_name, changes, replace=True, validate_only=request.validate_only
+            context, asked.resource_type, asked.resource_name, changes, replace=True, validate_only=request.validate_only
         )
         response.responses.append(
             AlterConfigsResponse.Resource(

@@ -19,28 +19,28 @@ _TopicAnswer = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 _PartitionAnswer = _TopicAnswer.ReassignablePartitionResponse
 
 
-def handle(call: RequestContext, request: AlterPartitionReassignmentsRequest, now: float) -> Answer:
+def handle(context: RequestContext, request: AlterPartitionReassignmentsRequest, now: float) -> Answer:
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
         error_message=None if request.topics else "",  # Kafka's own inconsistency
     )
-    error = call.controller_error()
+    error = context.controller_error()
     if error is not None:
         response.error_code, response.error_message = error, error.text
         return response
     for asked in request.topics:
-        answers = [_answer(call, request, asked.name, wanted, now) for wanted in asked.partitions]
+        answers = [_answer(context, request, asked.name, wanted, now) for wanted in asked.partitions]
         response.responses.append(_TopicAnswer(name=asked.name, partitions=answers))
     return response
 
 
 def _answer(
-    call: RequestContext, request: AlterPartitionReassignmentsRequest, name: str, wanted: _Wanted, now: float
+    context: RequestContext, request: AlterPartitionReassignmentsRequest, name: str, wanted: _Wanted, now: float
 ) -> _PartitionAnswer:
     answer = _PartitionAnswer(partition_index=wanted.partition_index, error_message=None)
     try:
-        error = call.injected_error(name, wanted.partition_index) or _reassign(
-            call, name, wanted, now, factor_may_change=request.allow_replication_factor_change
+        error = context.injected_error(name, wanted.partition_index) or _reassign(
+            context, name, wanted, now, factor_may_change=request.allow_replication_factor_change
         )
         answer.error_code = error or ErrorCode.NONE
     except BrokerError as refusal:
@@ -48,17 +48,17 @@ def _answer(
     return answer
 
 
-def _reassign(call: RequestContext, name: str, wanted: _Wanted, now: float, *, factor_may_change: bool) -> ErrorCode | None:
-    topic = call.cluster.find_topic(name)
+def _reassign(context: RequestContext, name: str, wanted: _Wanted, now: float, *, factor_may_change: bool) -> ErrorCode | None:
+    topic = context.cluster.find_topic(name)
     if isinstance(topic, ErrorCode):
         raise broker_error(topic, f"Unable to find a topic named {name}.")
     index = wanted.partition_index
     if not 0 <= index < len(topic.partitions):
         raise broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}.")
-    partition, reassignments = topic.partitions[index], call.cluster.reassignments
+    partition, reassignments = topic.partitions[index], context.cluster.reassignments
     if wanted.replicas is None:
         return None if reassignments.cancel(partition) else ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
-    check_replicas(wanted.replicas, call.cluster.brokers)
+    check_replicas(wanted.replicas, context.cluster.brokers)
     present = len(reassignments.before(partition))
     if not factor_may_change and len(wanted.replicas) != present:
         reason = f"The replication factor is changed from {present} to {len(wanted.replicas)}"

@@ -14,6 +14,7 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from mockbroker.broker.answers import Answer
 from mockbroker.broker.context import RequestContext
+from mockbroker.broker.registry import advertised
 from mockbroker.profiles import Profile
 
 __all__ = ["downgrade", "handle"]
@@ -22,31 +23,31 @@ __all__ = ["downgrade", "handle"]
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 
 
-def handle(call: RequestContext, request: ApiVersionsRequest, now: float) -> Answer:
-    if call.version >= 3:
+def handle(context: RequestContext, request: ApiVersionsRequest, now: float) -> Answer:
+    if context.version >= 3:
         names = (request.client_software_name, request.client_software_version)
         if not all(map(_SOFTWARE.fullmatch, names)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        call.client.software_name, call.client.software_version = names
-    mistake = _mistake(call, request)
+        context.client.software_name, context.client.software_version = names
+    mistake = _mistake(context, request)
     if mistake is not None:
         return ApiVersionsResponse(error_code=mistake)
-    profile = call.cluster.profile
+    profile = context.cluster.profile
     return ApiVersionsResponse(
-        error_code=call.injected.error if call.injected is not None else ErrorCode.NONE,
+        error_code=context.injected.error if context.injected is not None else ErrorCode.NONE,
         api_keys=_api_keys(profile),
         # Older clients fail on a feature that can be at level 0 (KAFKA-17492).
-        supported_features=_supported_features(profile, 0 if call.version >= 4 else 1),
+        supported_features=_supported_features(profile, 0 if context.version >= 4 else 1),
         finalized_features_epoch=profile.finalized_features_epoch,
         finalized_features=_finalized_features(profile),
     )
 
 
-def _mistake(call: RequestContext, request: ApiVersionsRequest) -> ErrorCode | None:
+def _mistake(context: RequestContext, request: ApiVersionsRequest) -> ErrorCode | None:
     """The error for a client that names another broker than this one, or one by half."""
     if (request.cluster_id is None) != (request.node_id == -1):
         return ErrorCode.INVALID_REQUEST
-    if request.cluster_id is None or (request.cluster_id, request.node_id) == (call.cluster.cluster_id, call.broker.id):
+    if request.cluster_id is None or (request.cluster_id, request.node_id) == (context.cluster.cluster_id, context.broker.id):
         return None
     return ErrorCode.REBOOTSTRAP_REQUIRED
 
@@ -62,7 +63,7 @@ def downgrade(profile: Profile) -> ApiVersionsResponse:
 def _api_keys(profile: Profile) -> list[ApiVersionsResponse.ApiVersion]:
     return [
         ApiVersionsResponse.ApiVersion(api_key=key, min_version=lowest, max_version=highest)
-        for key, (lowest, highest) in profile.advertised.items()
+        for key, (lowest, highest) in advertised(profile).items()
     ]
 
 

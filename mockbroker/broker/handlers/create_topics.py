@@ -28,23 +28,23 @@ _TopicAnswer = CreateTopicsResponse.CreatableTopicResult
 _Config = _TopicAnswer.CreatableTopicConfigs
 
 
-def handle(call: RequestContext, request: CreateTopicsRequest, now: float) -> Answer:
-    too_many = _too_many(call, request)
+def handle(context: RequestContext, request: CreateTopicsRequest, now: float) -> Answer:
+    too_many = _too_many(context, request)
     if too_many is not None:
         refused = partial(_TopicAnswer, error_code=ErrorCode.POLICY_VIOLATION, error_message=too_many, configs=[])
         return CreateTopicsResponse(topics=[refused(name=topic.name) for topic in request.topics])
     asked = Counter(topic.name for topic in request.topics)
     return CreateTopicsResponse(
         topics=[
-            _create(call, topic, repeated=asked[topic.name] > 1, validate_only=request.validate_only)
+            _create(context, topic, repeated=asked[topic.name] > 1, validate_only=request.validate_only)
             for topic in {topic.name: topic for topic in request.topics}.values()
         ]
     )
 
 
-def _too_many(call: RequestContext, request: CreateTopicsRequest) -> str | None:
+def _too_many(context: RequestContext, request: CreateTopicsRequest) -> str | None:
     """Why a controller does not even look at so many partitions at once."""
-    default = int(call.cluster.config["num.partitions"])
+    default = int(context.cluster.config["num.partitions"])
     wanted = [
         len(topic.assignments) or (default if topic.num_partitions == -1 else topic.num_partitions) for topic in request.topics
     ]
@@ -56,17 +56,17 @@ def _too_many(call: RequestContext, request: CreateTopicsRequest) -> str | None:
     return None
 
 
-def _create(call: RequestContext, asked: _Asked, *, repeated: bool, validate_only: bool) -> _TopicAnswer:
+def _create(context: RequestContext, asked: _Asked, *, repeated: bool, validate_only: bool) -> _TopicAnswer:
     answer = _TopicAnswer(name=asked.name, error_message=None, configs=[])
     try:
-        error = call.injected_error(asked.name) or call.controller_error()
+        error = context.injected_error(asked.name) or context.controller_error()
         if error is not None:
             raise broker_error(error, error.text)
         if repeated:
             raise broker_error(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
-        if asked.name == _METADATA_LOG and call.cluster.profile.kraft:
+        if asked.name == _METADATA_LOG and context.cluster.profile.kraft:
             raise broker_error(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {_METADATA_LOG} is prohibited.")
-        topic = call.cluster.create_topic(
+        topic = context.cluster.create_topic(
             asked.name,
             asked.num_partitions,
             asked.replication_factor,
@@ -81,7 +81,7 @@ def _create(call: RequestContext, asked: _Asked, *, repeated: bool, validate_onl
     answer.topic_id = topic.id
     answer.num_partitions = len(topic.partitions)
     answer.replication_factor = len(topic.partitions[0].replicas)
-    answer.configs = _configs(call, topic)
+    answer.configs = _configs(context, topic)
     return answer
 
 
@@ -107,20 +107,20 @@ def _assignments(asked: _Asked) -> Sequence[Sequence[int]]:
     return [replicas[index] for index in sorted(replicas)]
 
 
-def _configs(call: RequestContext, topic: Topic) -> list[_Config]:
-    told = _as_controllers_tell if call.cluster.profile.kraft else _as_brokers_tell
-    return [told(call, topic, name) for name in call.cluster.config.known.topic]
+def _configs(context: RequestContext, topic: Topic) -> list[_Config]:
+    told = _as_controllers_tell if context.cluster.profile.kraft else _as_brokers_tell
+    return [told(context, topic, name) for name in context.cluster.config.known.topic]
 
 
-def _as_brokers_tell(call: RequestContext, topic: Topic, name: str) -> _Config:
+def _as_brokers_tell(context: RequestContext, topic: Topic, name: str) -> _Config:
     """Where a value was given in a coarser unit, that does not count as its source."""
-    given = topic.given(name, call.broker.id)
+    given = topic.given(name, context.broker.id)
     return _Config(name=name, value=topic.config(name), config_source=given[0].source if given else Source.DEFAULT)
 
 
-def _as_controllers_tell(call: RequestContext, topic: Topic, name: str) -> _Config:
+def _as_controllers_tell(context: RequestContext, topic: Topic, name: str) -> _Config:
     """KRaft's know the source in any unit, and multiply by the unit even the -1 of what has no end."""
-    config = call.cluster.config
+    config = context.cluster.config
     product = None if name in topic.configs else config.product(config.known.topic[name].synonym or "")
     value = topic.config(name) if product is None else str(product)
-    return _Config(name=name, value=value, config_source=topic.config_source(name, call.broker.id))
+    return _Config(name=name, value=value, config_source=topic.config_source(name, context.broker.id))

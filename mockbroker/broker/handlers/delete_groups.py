@@ -10,9 +10,9 @@ from mockbroker.broker.context import RequestContext
 __all__ = ["handle"]
 
 
-def handle(call: RequestContext, request: DeleteGroupsRequest, now: float) -> Answer:
+def handle(context: RequestContext, request: DeleteGroupsRequest, now: float) -> Answer:
     results = []
     for group_id in dict.fromkeys(request.groups_names):
-        error = call.group_error(group_id) or call.cluster.groups.delete(group_id)
+        error = context.group_error(group_id) or context.groups.delete(group_id)
         results.append(DeleteGroupsResponse.DeletableGroupResult(group_id=group_id, error_code=error or ErrorCode.NONE))
     return DeleteGroupsResponse(results=results)

@@ -15,19 +15,19 @@ _PartitionAnswer = _TopicAnswer.PartitionResult
 _TO_THE_END = -1
 
 
-def handle(call: RequestContext, request: DeleteRecordsRequest, now: float) -> Answer:
+def handle(context: RequestContext, request: DeleteRecordsRequest, now: float) -> Answer:
     return DeleteRecordsResponse(
         topics=[
-            _TopicAnswer(name=asked.name, partitions=[_delete(call, asked.name, wanted) for wanted in asked.partitions])
+            _TopicAnswer(name=asked.name, partitions=[_delete(context, asked.name, wanted) for wanted in asked.partitions])
             for asked in request.topics
         ]
     )
 
 
-def _delete(call: RequestContext, name: str, wanted: DeleteRecordsRequest.Topic.Partition) -> _PartitionAnswer:
+def _delete(context: RequestContext, name: str, wanted: DeleteRecordsRequest.Topic.Partition) -> _PartitionAnswer:
     answer = _PartitionAnswer(partition_index=wanted.partition_index, low_watermark=-1)
-    topic = call.cluster.find_topic(name)
-    found = topic if isinstance(topic, ErrorCode) else call.led_partition(topic, wanted.partition_index)
+    topic = context.cluster.find_topic(name)
+    found = topic if isinstance(topic, ErrorCode) else context.led_partition(topic, wanted.partition_index)
     if isinstance(found, ErrorCode):
         answer.error_code = found
     elif "delete" not in found.topic.config("cleanup.policy"):

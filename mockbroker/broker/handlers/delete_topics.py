@@ -26,10 +26,10 @@ _Key = tuple[str | None, bytes]
 """Name and id as a request has them: one of the two, normally."""
 
 
-def handle(call: RequestContext, request: DeleteTopicsRequest, now: float) -> Answer:
+def handle(context: RequestContext, request: DeleteTopicsRequest, now: float) -> Answer:
     asked: Counter[_Key] = Counter((name, ZERO_UUID) for name in request.topic_names)
     asked.update((topic.name, topic.topic_id) for topic in request.topics)
-    found = {key: call.cluster.find_topic(*key) for key in asked}
+    found = {key: context.cluster.find_topic(*key) for key in asked}
     answers = []
     for key, topic in found.items():
         twice = isinstance(topic, Topic) and {(topic.name, ZERO_UUID), (None, topic.id)} <= asked.keys()
@@ -37,7 +37,7 @@ def handle(call: RequestContext, request: DeleteTopicsRequest, now: float) -> An
             continue  # answered under its name
         reason = _misuse(key, asked[key], twice=twice)
         if reason is None:
-            answers.append(_delete(call, key, topic))
+            answers.append(_delete(context, key, topic))
         else:
             topic_id = topic.id if twice and isinstance(topic, Topic) else key[1]
             answers.append(
@@ -60,13 +60,13 @@ def _misuse(key: _Key, often: int, *, twice: bool) -> str | None:
     return None
 
 
-def _delete(call: RequestContext, key: _Key, topic: Topic | ErrorCode) -> _TopicAnswer:
+def _delete(context: RequestContext, key: _Key, topic: Topic | ErrorCode) -> _TopicAnswer:
     if isinstance(topic, ErrorCode):
         return _TopicAnswer(name=key[0], topic_id=key[1], error_code=topic, error_message=_NOT_HERE[topic])
     answer = _TopicAnswer(name=topic.name, topic_id=topic.id)
-    error = call.injected_error(topic.name) or call.controller_error()
+    error = context.injected_error(topic.name) or context.controller_error()
     if error is not None:
         answer.error_code, answer.error_message = error, error.text
     else:
-        call.cluster.delete_topic(topic.name)
+        context.cluster.delete_topic(topic.name)
     return answer

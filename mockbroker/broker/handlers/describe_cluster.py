@@ -15,15 +15,15 @@ _BROKERS = 1
 _CONTROLLERS = 2
 
 
-def handle(call: RequestContext, request: DescribeClusterRequest, now: float) -> Answer:
-    if call.injected is not None:
-        return _refusal(call.injected.error, call.injected.error.text)
+def handle(context: RequestContext, request: DescribeClusterRequest, now: float) -> Answer:
+    if context.injected is not None:
+        return _refusal(context.injected.error, context.injected.error.text)
     if request.endpoint_type == _CONTROLLERS:
         reason = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
         return _refusal(ErrorCode.MISMATCHED_ENDPOINT_TYPE, reason)
     if request.endpoint_type != _BROKERS:
         return _refusal(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {request.endpoint_type}")
-    cluster = call.cluster
+    cluster = context.cluster
     response = DescribeClusterResponse(
         cluster_id=cluster.cluster_id,
         controller_id=-1 if cluster.controller is None else cluster.controller.id,

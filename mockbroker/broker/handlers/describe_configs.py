@@ -11,8 +11,8 @@ from kafkawire.errors import BrokerError, ErrorCode
 from kafkawire.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from kafkawire.protocol.wire import ZERO_UUID
 from mockbroker.broker.answers import Answer
+from mockbroker.broker.config_changes import ResourceType
 from mockbroker.broker.context import RequestContext
-from mockbroker.configs.changes import ResourceType
 from mockbroker.configs.definitions import ConfigDefinition, ConfigValue, Source
 from mockbroker.state.topics import Topic, check_topic_name
 
@@ -34,11 +34,11 @@ _Result = DescribeConfigsResponse.Result
 _Config = _Result.ResourceResult
 
 
-def handle(call: RequestContext, request: DescribeConfigsRequest, now: float) -> Answer:
+def handle(context: RequestContext, request: DescribeConfigsRequest, now: float) -> Answer:
     if not _TYPES.issuperset(asked.resource_type for asked in request.resources):  # at which Kafka refuses all of it
         return DescribeConfigsResponse(results=[_refused(asked) for asked in request.resources])
     return DescribeConfigsResponse(
-        results=[_describe(call, asked, synonyms=request.include_synonyms) for asked in request.resources]
+        results=[_describe(context, asked, synonyms=request.include_synonyms) for asked in request.resources]
     )
 
 
@@ -49,18 +49,18 @@ def _refused(asked: _Asked) -> _Result:
     )
 
 
-def _describe(call: RequestContext, asked: _Asked, *, synonyms: bool) -> _Result:
-    nothing = None if call.cluster.profile.version < _NO_NULLS_SINCE else ""
+def _describe(context: RequestContext, asked: _Asked, *, synonyms: bool) -> _Result:
+    nothing = None if context.cluster.profile.version < _NO_NULLS_SINCE else ""
     result = _Result(resource_type=asked.resource_type, resource_name=asked.resource_name, error_message=nothing)
-    error = call.injected_error(asked.resource_name)
+    error = context.injected_error(asked.resource_name)
     if error is not None:
         result.error_code, result.error_message = error, error.text
     elif asked.resource_type == ResourceType.TOPIC:
-        _describe_topic(call, asked, result)
-    elif asked.resource_type == ResourceType.BROKER and asked.resource_name in _own_names(call):
-        result.configs = _broker_configs(call) if asked.resource_name else _cluster_configs(call)
+        _describe_topic(context, asked, result)
+    elif asked.resource_type == ResourceType.BROKER and asked.resource_name in _own_names(context):
+        result.configs = _broker_configs(context) if asked.resource_name else _cluster_configs(context)
     else:
-        result.error_code, result.error_message = ErrorCode.INVALID_REQUEST, _why_not(call, asked)
+        result.error_code, result.error_message = ErrorCode.INVALID_REQUEST, _why_not(context, asked)
     if asked.configuration_keys:
         result.configs = [config for config in result.configs if config.name in asked.configuration_keys]
     if not synonyms:
@@ -69,40 +69,40 @@ def _describe(call: RequestContext, asked: _Asked, *, synonyms: bool) -> _Result
     return result
 
 
-def _why_not(call: RequestContext, asked: _Asked) -> str:
+def _why_not(context: RequestContext, asked: _Asked) -> str:
     if asked.resource_type != ResourceType.BROKER:
         return ErrorCode.INVALID_REQUEST.text
     if not asked.resource_name.isdecimal():
         return f"Broker id must be an integer, but it is: {asked.resource_name}"
-    own = " or ".join(name or "empty string" for name in _own_names(call))
+    own = " or ".join(name or "empty string" for name in _own_names(context))
     return f"Unexpected broker id, expected {own}, but received {asked.resource_name}"
 
 
-def _own_names(call: RequestContext) -> Sequence[str]:
+def _own_names(context: RequestContext) -> Sequence[str]:
     """The names under which a broker describes itself, and since 1.1 what all have in common (KIP-226)."""
-    own = str(call.broker.id)
-    return (own, "") if call.cluster.profile.version >= _OF_ALL_SINCE else (own,)
+    own = str(context.broker.id)
+    return (own, "") if context.cluster.profile.version >= _OF_ALL_SINCE else (own,)
 
 
-def _describe_topic(call: RequestContext, asked: _Asked, result: _Result) -> None:
+def _describe_topic(context: RequestContext, asked: _Asked, result: _Result) -> None:
     try:
         check_topic_name(asked.resource_name)
     except BrokerError as refusal:
         result.error_code, result.error_message = refusal.error, refusal.context
         return
-    topic = call.cluster.find_topic(asked.resource_name)
-    if not isinstance(topic, Topic) and call.cluster.profile.version < _KNOWS_TOPICS_SINCE:
-        topic = Topic(asked.resource_name, ZERO_UUID, {}, call.cluster.config)
+    topic = context.cluster.find_topic(asked.resource_name)
+    if not isinstance(topic, Topic) and context.cluster.profile.version < _KNOWS_TOPICS_SINCE:
+        topic = Topic(asked.resource_name, ZERO_UUID, {}, context.cluster.config)
     if isinstance(topic, Topic):
-        for name, definition in call.cluster.config.known.topic.items():
-            given = topic.given(name, call.broker.id)
-            result.configs.append(_config(call, name, definition, given, given[0].value if given else topic.config(name)))
+        for name, definition in context.cluster.config.known.topic.items():
+            given = topic.given(name, context.broker.id)
+            result.configs.append(_config(context, name, definition, given, given[0].value if given else topic.config(name)))
     else:
         result.error_code = topic
 
 
-def _broker_configs(call: RequestContext) -> list[_Config]:
-    broker = call.broker
+def _broker_configs(context: RequestContext) -> list[_Config]:
+    broker = context.broker
     own = {
         "broker.id": str(broker.id),
         "node.id": str(broker.id),
@@ -111,26 +111,28 @@ def _broker_configs(call: RequestContext) -> list[_Config]:
         **({} if broker.rack is None else {"broker.rack": broker.rack}),
     }
     configs = []
-    for name, definition in call.cluster.config.known.broker.items():
-        given = call.cluster.config.given(name, broker.id)
+    for name, definition in context.cluster.config.known.broker.items():
+        given = context.cluster.config.given(name, broker.id)
         if name in own:
             given = [ConfigValue(name, own[name], Source.STATIC), *given]
-        configs.append(_config(call, name, definition, given, own.get(name) or call.cluster.config.shown(name, broker.id)))
+        configs.append(
+            _config(context, name, definition, given, own.get(name) or context.cluster.config.shown(name, broker.id))
+        )
     return configs
 
 
-def _cluster_configs(call: RequestContext) -> list[_Config]:
+def _cluster_configs(context: RequestContext) -> list[_Config]:
     """Only what has been changed while the brokers ran."""
-    config = call.cluster.config
+    config = context.cluster.config
     return [
-        _config(call, name, config.known.broker[name], [ConfigValue(name, value, Source.ALL_BROKERS)], value)
+        _config(context, name, config.known.broker[name], [ConfigValue(name, value, Source.ALL_BROKERS)], value)
         for name, value in config.dynamic(None).items()
         if name in config.known.broker
     ]
 
 
 def _config(
-    call: RequestContext, name: str, definition: ConfigDefinition, given: list[ConfigValue], value: str | None
+    context: RequestContext, name: str, definition: ConfigDefinition, given: list[ConfigValue], value: str | None
 ) -> _Config:
     """given: strongest first."""
     source = given[0].source if given else Source.DEFAULT
@@ -138,7 +140,7 @@ def _config(
         name=name,
         value=None if definition.sensitive else value,
         read_only=definition.read_only,
-        is_default=call.version == 0 and call.cluster.profile.version < _NO_NULLS_SINCE and source is Source.DEFAULT,
+        is_default=context.version == 0 and context.cluster.profile.version < _NO_NULLS_SINCE and source is Source.DEFAULT,
         config_source=source,
         is_sensitive=definition.sensitive,
         synonyms=[_Config.Synonym(name=one.name, value=one.value, source=one.source) for one in given],

@@ -20,34 +20,34 @@ _NOT_FOUND = 6
 _READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS = (1 << operation for operation in (3, 6, 8, 10, 11))
 
 
-def handle(call: RequestContext, request: DescribeGroupsRequest, now: float) -> Answer:
+def handle(context: RequestContext, request: DescribeGroupsRequest, now: float) -> Answer:
     return DescribeGroupsResponse(
-        groups=[_describe(call, group_id, request.include_authorized_operations) for group_id in request.groups]
+        groups=[_describe(context, group_id, request.include_authorized_operations) for group_id in request.groups]
     )
 
 
-def _describe(call: RequestContext, group_id: str, with_operations: bool) -> _Described:
-    error = call.group_error(group_id)
+def _describe(context: RequestContext, group_id: str, with_operations: bool) -> _Described:
+    error = context.group_error(group_id)
     if error is not None:
         return _Described(group_id=group_id, error_code=error, group_state="")
-    group = call.cluster.groups.find(group_id)
-    described = _missing(call, group_id) if group is None else _present(call, group)
+    group = context.groups.find(group_id)
+    described = _missing(context, group_id) if group is None else _present(context, group)
     if with_operations and not described.error_code:
-        described.authorized_operations = _operations(call)
+        described.authorized_operations = _operations(context)
     return described
 
 
-def _missing(call: RequestContext, group_id: str) -> _Described:
+def _missing(context: RequestContext, group_id: str) -> _Described:
     described = _Described(group_id=group_id, group_state=GroupState.DEAD.value)
-    if call.version >= _NOT_FOUND:
+    if context.version >= _NOT_FOUND:
         described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
         described.error_message = f"Group {group_id} not found."
     return described
 
 
-def _present(call: RequestContext, group: ClassicGroup) -> _Described:
+def _present(context: RequestContext, group: ClassicGroup) -> _Described:
     stable = group.state is GroupState.STABLE
-    syncing = group.state is GroupState.COMPLETING_REBALANCE and call.cluster.profile.version < _COMPLETING_SINCE
+    syncing = group.state is GroupState.COMPLETING_REBALANCE and context.cluster.profile.version < _COMPLETING_SINCE
     return _Described(
         group_id=group.id,
         group_state="AwaitingSync" if syncing else group.state.value,
@@ -71,7 +71,7 @@ _COMPLETING_SINCE = (1, 1)
 """From here on the state is called CompletingRebalance."""
 
 
-def _operations(call: RequestContext) -> int:
+def _operations(context: RequestContext) -> int:
     """Groups have had configurations of their own since 4.0 (KIP-848)."""
-    configs = _DESCRIBE_CONFIGS | _ALTER_CONFIGS if call.cluster.profile.version >= (4,) else 0
+    configs = _DESCRIBE_CONFIGS | _ALTER_CONFIGS if context.cluster.profile.version >= (4,) else 0
     return _READ | _DELETE | _DESCRIBE | configs

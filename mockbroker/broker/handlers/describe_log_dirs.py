@@ -18,28 +18,28 @@ _DISK_SIZE = 1 << 40
 """Bytes, all of them free: whoever looks is to find room."""
 
 
-def handle(call: RequestContext, request: DescribeLogDirsRequest, now: float) -> Answer:
-    if call.injected is not None:
-        return DescribeLogDirsResponse(error_code=call.injected.error)
+def handle(context: RequestContext, request: DescribeLogDirsRequest, now: float) -> Answer:
+    if context.injected is not None:
+        return DescribeLogDirsResponse(error_code=context.injected.error)
     topics = []
-    for topic, wanted in _wanted(call, request):
-        kept = [partition for partition in wanted if call.broker.id in partition.replicas]
+    for topic, wanted in _wanted(context, request):
+        kept = [partition for partition in wanted if context.broker.id in partition.replicas]
         if kept:
             topics.append(_Directory.Topic(name=topic.name, partitions=[_partition(partition) for partition in kept]))
     directory = _Directory(
-        log_dir=call.cluster.config["log.dir"], topics=topics, total_bytes=_DISK_SIZE, usable_bytes=_DISK_SIZE
+        log_dir=context.cluster.config["log.dir"], topics=topics, total_bytes=_DISK_SIZE, usable_bytes=_DISK_SIZE
     )
     return DescribeLogDirsResponse(results=[directory])
 
 
-def _wanted(call: RequestContext, request: DescribeLogDirsRequest) -> Iterator[tuple[Topic, list[Partition]]]:
+def _wanted(context: RequestContext, request: DescribeLogDirsRequest) -> Iterator[tuple[Topic, list[Partition]]]:
     """All partitions of all topics, or those of the request that are there."""
     if request.topics is None:
-        for topic in call.cluster.topics.values():
+        for topic in context.cluster.topics.values():
             yield topic, topic.partitions
         return
     for asked in request.topics:
-        found = call.cluster.find_topic(asked.topic)
+        found = context.cluster.find_topic(asked.topic)
         if not isinstance(found, ErrorCode):
             yield found, [partition for partition in found.partitions if partition.index in asked.partitions]
 

@@ -18,19 +18,19 @@ _TopicAnswer = DescribeProducersResponse.TopicResponse
 _PartitionAnswer = _TopicAnswer.PartitionResponse
 
 
-def handle(call: RequestContext, request: DescribeProducersRequest, now: float) -> Answer:
+def handle(context: RequestContext, request: DescribeProducersRequest, now: float) -> Answer:
     response = DescribeProducersResponse()
     for asked in request.topics:
-        topic = call.cluster.find_topic(asked.name)
-        answers = [_describe(call, topic, index) for index in asked.partition_indexes]
+        topic = context.cluster.find_topic(asked.name)
+        answers = [_describe(context, topic, index) for index in asked.partition_indexes]
         response.topics.append(_TopicAnswer(name=asked.name, partitions=answers))
     return response
 
 
-def _describe(call: RequestContext, topic: Topic | ErrorCode, index: int) -> _PartitionAnswer:
+def _describe(context: RequestContext, topic: Topic | ErrorCode, index: int) -> _PartitionAnswer:
     if isinstance(topic, ErrorCode):
         return _PartitionAnswer(partition_index=index, error_code=topic, error_message=topic.text)
-    found = call.led_partition(topic, index, or_followed=True)
+    found = context.led_partition(topic, index, or_followed=True)
     if isinstance(found, ErrorCode):
         return _PartitionAnswer(partition_index=index, error_code=found)
     return _PartitionAnswer(

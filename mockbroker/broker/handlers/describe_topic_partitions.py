@@ -20,31 +20,31 @@ _TopicAnswer = DescribeTopicPartitionsResponse.Topic
 _Cursor = DescribeTopicPartitionsResponse.Cursor
 
 
-def handle(call: RequestContext, request: DescribeTopicPartitionsRequest, now: float) -> Answer:
+def handle(context: RequestContext, request: DescribeTopicPartitionsRequest, now: float) -> Answer:
     cursor = request.cursor
     names = sorted({topic.name for topic in request.topics})
     if cursor is not None and ((names and cursor.topic_name not in names) or cursor.partition_index < 0):
         refused = [_TopicAnswer(name=name, error_code=ErrorCode.INVALID_REQUEST) for name in names]
         return DescribeTopicPartitionsResponse(topics=refused)
-    limit = int(call.cluster.config["max.request.partition.size.limit"])
+    limit = int(context.cluster.config["max.request.partition.size.limit"])
     left = max(min(limit, request.response_partition_limit), 1)
     response = DescribeTopicPartitionsResponse()
-    for name in names or sorted(call.cluster.topics):
+    for name in names or sorted(context.cluster.topics):
         if cursor is not None and name < cursor.topic_name:
             continue
         start = cursor.partition_index if cursor is not None and name == cursor.topic_name else 0
         if left == 0:
             response.next_cursor = _Cursor(topic_name=name, partition_index=start)
             break
-        topic = call.cluster.find_topic(name)
-        error = call.injected_error(name) or (topic if isinstance(topic, ErrorCode) else None)
+        topic = context.cluster.find_topic(name)
+        error = context.injected_error(name) or (topic if isinstance(topic, ErrorCode) else None)
         answer = _TopicAnswer(name=name, topic_authorized_operations=TOPIC_OPERATIONS)
         response.topics.append(answer)
         if error is not None or isinstance(topic, ErrorCode):
             answer.error_code = _bad_name(name) or error or ErrorCode.NONE
             continue
         answer.topic_id, answer.is_internal = topic.id, topic.internal
-        answer.partitions = [_partition(call.cluster, each) for each in topic.partitions[start : start + left]]
+        answer.partitions = [_partition(context.cluster, each) for each in topic.partitions[start : start + left]]
         left -= len(answer.partitions)
         if start + len(answer.partitions) < len(topic.partitions):
             response.next_cursor = _Cursor(topic_name=name, partition_index=start + len(answer.partitions))

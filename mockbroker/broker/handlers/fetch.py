@@ -70,14 +70,14 @@ class _Target(NamedTuple):
         return isinstance(self.found, ErrorCode) and self.found in _UNKNOWN
 
 
-def handle(call: RequestContext, request: FetchRequest, now: float) -> Answer:
-    sessions = call.broker.sessions
+def handle(context: RequestContext, request: FetchRequest, now: float) -> Answer:
+    sessions = context.sessions
     asked = list(_asked(request))
     session: FetchSession | None = None
     if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
         sessions.close(request.session_id)
     else:
-        found = sessions.go_on(request.session_id, request.session_epoch, now, by_topic_id=call.version >= 13)
+        found = sessions.go_on(request.session_id, request.session_epoch, now, by_topic_id=context.version >= 13)
         if isinstance(found, ErrorCode):
             return FetchResponse(error_code=found)
         found.update(asked, _forgotten(request))
@@ -86,9 +86,9 @@ def handle(call: RequestContext, request: FetchRequest, now: float) -> Answer:
         else:
             sessions.close(found.id)
             asked = []
-    max_bytes = min(request.max_bytes, int(call.cluster.config.get("fetch.max.bytes", request.max_bytes)))
+    max_bytes = min(request.max_bytes, int(context.cluster.config.get("fetch.max.bytes", request.max_bytes)))
     deadline = now + max(request.max_wait_ms, 0) / 1000
-    return _answer(call, _Fetch(request, asked, session, deadline, max_bytes, min(request.min_bytes, max_bytes)), now)
+    return _answer(context, _Fetch(request, asked, session, deadline, max_bytes, min(request.min_bytes, max_bytes)), now)
 
 
 def _asked(request: FetchRequest) -> Iterator[tuple[PartitionKey, _Wanted]]:
@@ -103,11 +103,11 @@ def _forgotten(request: FetchRequest) -> Iterator[PartitionKey]:
             yield PartitionKey(topic.topic, topic.topic_id, index)
 
 
-def _answer(call: RequestContext, fetch: _Fetch, now: float) -> Answer:
+def _answer(context: RequestContext, fetch: _Fetch, now: float) -> Answer:
     session = fetch.session
     # A fault may be about a partition that rests.
-    wanted = fetch.asked if session is None else session.wanted(resting=bool(call.all_injected))
-    targets = [_find(call, fetch.request, key, one) for key, one in wanted]
+    wanted = fetch.asked if session is None else session.wanted(resting=bool(context.all_injected))
+    targets = [_find(context, fetch.request, key, one) for key, one in wanted]
     targets.sort(key=lambda target: target.unknown)  # as Kafka, which puts them behind the others
     known = [target for target in targets if not target.unknown]
     logs = [target.found.log for target in known if isinstance(target.found, Partition)]
@@ -116,18 +116,18 @@ def _answer(call: RequestContext, fetch: _Fetch, now: float) -> Answer:
     if session is not None and session.rests:
         changes.append(session.changed)
     if now >= fetch.deadline or not changes or at_once or _available(known) >= fetch.min_bytes:
-        return _response(call, fetch, targets, now)
-    return Wait(fetch.deadline, changes, partial(_answer, call, fetch))
+        return _response(context, fetch, targets, now)
+    return Wait(fetch.deadline, changes, partial(_answer, context, fetch))
 
 
-def _find(call: RequestContext, request: FetchRequest, key: PartitionKey, wanted: _Wanted) -> _Target:
-    topic = call.cluster.find_topic(key.topic, key.topic_id)
+def _find(context: RequestContext, request: FetchRequest, key: PartitionKey, wanted: _Wanted) -> _Target:
+    topic = context.cluster.find_topic(key.topic, key.topic_id)
     if isinstance(topic, ErrorCode):
         return _Target(key, wanted, None, topic)
-    found = call.led_partition(topic, key.partition, wanted.current_leader_epoch, or_followed=call.version >= 11)
+    found = context.led_partition(topic, key.partition, wanted.current_leader_epoch, or_followed=context.version >= 11)
     if isinstance(found, ErrorCode):
         return _Target(key, wanted, topic, found)
-    preferred = _preferred_replica(call, request, found)
+    preferred = _preferred_replica(context, request, found)
     if preferred != -1:
         return _Target(key, wanted, topic, found, preferred_replica=preferred)
     if wanted.last_fetched_epoch >= 0:
@@ -141,14 +141,14 @@ def _find(call: RequestContext, request: FetchRequest, key: PartitionKey, wanted
     return _Target(key, wanted, topic, found)
 
 
-def _preferred_replica(call: RequestContext, request: FetchRequest, partition: Partition) -> int:
+def _preferred_replica(context: RequestContext, request: FetchRequest, partition: Partition) -> int:
     """The follower in the client's rack that a leader sends it to, if it is told to (KIP-392); else -1."""
-    if not request.rack_id or partition.leader != call.broker.id or call.broker.rack == request.rack_id:
+    if not request.rack_id or partition.leader != context.broker.id or context.broker.rack == request.rack_id:
         return -1
-    if call.cluster.config.get("replica.selector.class") != _RACK_AWARE:
+    if context.cluster.config.get("replica.selector.class") != _RACK_AWARE:
         return -1
-    replicas = call.cluster.in_sync_replicas(partition)
-    return max((each for each in replicas if call.cluster.brokers[each].rack == request.rack_id), default=-1)
+    replicas = context.cluster.in_sync_replicas(partition)
+    return max((each for each in replicas if context.cluster.brokers[each].rack == request.rack_id), default=-1)
 
 
 def _available(targets: list[_Target]) -> int:
@@ -159,19 +159,19 @@ def _available(targets: list[_Target]) -> int:
     )
 
 
-def _response(call: RequestContext, fetch: _Fetch, targets: list[_Target], now: float) -> FetchResponse:
+def _response(context: RequestContext, fetch: _Fetch, targets: list[_Target], now: float) -> FetchResponse:
     session = fetch.session
     if session is not None and session.epoch != next_epoch(fetch.request.session_epoch):  # gone on elsewhere meanwhile
         return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id)
-    answers = list(_read_all(call, fetch, targets))
+    answers = list(_read_all(context, fetch, targets))
     if session is not None:
-        answers = [(target, answer) for target, answer in answers if _tell(call, fetch, session, target, answer)]
-    elif fetch.request.session_epoch == FIRST_EPOCH and call.version >= 7:
-        session = call.broker.sessions.open(len(fetch.asked), now, by_topic_id=call.version >= 13)
+        answers = [(target, answer) for target, answer in answers if _tell(context, fetch, session, target, answer)]
+    elif fetch.request.session_epoch == FIRST_EPOCH and context.version >= 7:
+        session = context.sessions.open(len(fetch.asked), now, by_topic_id=context.version >= 13)
         if session is not None:
             session.update(fetch.asked, ())
             for target, answer in answers:
-                _tell(call, fetch, session, target, answer)
+                _tell(context, fetch, session, target, answer)
     response = FetchResponse(session_id=0 if session is None else session.id)
     for target, answer in answers:
         key = target.key
@@ -184,44 +184,44 @@ def _response(call: RequestContext, fetch: _Fetch, targets: list[_Target], now: 
     if leaders:
         response.node_endpoints = [
             FetchResponse.NodeEndpoint(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
-            for broker in call.cluster.online_brokers()
+            for broker in context.cluster.online_brokers()
             if broker.id in leaders
         ]
     return response
 
 
-def _tell(call: RequestContext, fetch: _Fetch, session: FetchSession, target: _Target, answer: _PartitionAnswer) -> bool:
+def _tell(context: RequestContext, fetch: _Fetch, session: FetchSession, target: _Target, answer: _PartitionAnswer) -> bool:
     """Whether an answer tells a session something new. Where there will be nothing new by itself, the partition rests."""
     new = session.learn(target.key, answer)
     # Which replica a client should read from may change without a change of the log.
-    if isinstance(target.found, Partition) and not call.all_injected and not fetch.request.rack_id:
+    if isinstance(target.found, Partition) and not context.all_injected and not fetch.request.rack_id:
         log = target.found.log
         if target.diverging is None and target.wanted.fetch_offset == log.end:
             session.rest(target.key, log.changed)
     return new
 
 
-def _read_all(call: RequestContext, fetch: _Fetch, targets: list[_Target]) -> Iterator[tuple[_Target, _PartitionAnswer]]:
+def _read_all(context: RequestContext, fetch: _Fetch, targets: list[_Target]) -> Iterator[tuple[_Target, _PartitionAnswer]]:
     left = fetch.max_bytes
     for target in targets:
         if isinstance(target.found, ErrorCode):
-            yield target, _refusal(call, target, target.found)
+            yield target, _refusal(context, target, target.found)
             continue
         try:
-            answer = _found(call, fetch, target, target.found, left)
+            answer = _found(context, fetch, target, target.found, left)
         except BrokerError as refusal:
-            answer = _refusal(call, target, refusal.error)
+            answer = _refusal(context, target, refusal.error)
         left -= len(answer.records or b"")
         yield target, answer
 
 
-def _refusal(call: RequestContext, target: _Target, error: ErrorCode) -> _PartitionAnswer:
+def _refusal(context: RequestContext, target: _Target, error: ErrorCode) -> _PartitionAnswer:
     # Kafka sends null for what it finds out while it reads, and an empty list for what it knows before.
     aborted: list[_PartitionAnswer.AbortedTransaction] | None = [] if target.unknown else None
     answer = _PartitionAnswer(
         partition_index=target.key.partition, error_code=error, high_watermark=-1, aborted_transactions=aborted, records=b""
     )
-    if error in _NEWER_LEADER and target.topic is not None and call.version >= _NAMES_LEADERS_SINCE:
+    if error in _NEWER_LEADER and target.topic is not None and context.version >= _NAMES_LEADERS_SINCE:
         partition = target.topic.partitions[target.key.partition]
         answer.current_leader = _PartitionAnswer.LeaderIdAndEpoch(
             leader_id=partition.leader, leader_epoch=partition.leader_epoch
@@ -229,7 +229,7 @@ def _refusal(call: RequestContext, target: _Target, error: ErrorCode) -> _Partit
     return answer
 
 
-def _found(call: RequestContext, fetch: _Fetch, target: _Target, partition: Partition, left: int) -> _PartitionAnswer:
+def _found(context: RequestContext, fetch: _Fetch, target: _Target, partition: Partition, left: int) -> _PartitionAnswer:
     """Records, with all that goes beside them."""
     answer = _PartitionAnswer(
         partition_index=target.key.partition,
@@ -246,18 +246,18 @@ def _found(call: RequestContext, fetch: _Fetch, target: _Target, partition: Part
         )
     elif target.preferred_replica == -1:
         limit = max(min(target.wanted.partition_max_bytes, left), 0)
-        answer.records = _read(call, partition, target.wanted.fetch_offset, limit, first=left == fetch.max_bytes)
+        answer.records = _read(context, partition, target.wanted.fetch_offset, limit, first=left == fetch.max_bytes)
     return answer
 
 
-def _read(call: RequestContext, partition: Partition, offset: int, limit: int, *, first: bool) -> Buffer:
+def _read(context: RequestContext, partition: Partition, offset: int, limit: int, *, first: bool) -> Buffer:
     log = partition.log
-    if call.version >= 3:
+    if context.version >= 3:
         whole = log.first_size(offset)
         if whole > limit:
             limit = whole if first else 0
     data = log.read(offset, limit)
-    readable_magic = 0 if call.version < 2 else 1 if call.version < 4 else 2
-    if call.cluster.profile.magic <= readable_magic:
+    readable_magic = 0 if context.version < 2 else 1 if context.version < 4 else 2
+    if context.cluster.profile.magic <= readable_magic:
         return data
     return down_convert(data, readable_magic, offset)

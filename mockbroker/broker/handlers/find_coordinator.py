@@ -30,22 +30,22 @@ _MALFORMED = (
 _NOT_AVAILABLE = "The coordinator is not available."
 
 
-def handle(call: RequestContext, request: FindCoordinatorRequest, now: float) -> Answer:
-    if call.version >= _SEVERAL_KEYS:
-        return FindCoordinatorResponse(coordinators=[_find(call, key, request.key_type) for key in request.coordinator_keys])
-    found = _find(call, request.key, request.key_type)
+def handle(context: RequestContext, request: FindCoordinatorRequest, now: float) -> Answer:
+    if context.version >= _SEVERAL_KEYS:
+        return FindCoordinatorResponse(coordinators=[_find(context, key, request.key_type) for key in request.coordinator_keys])
+    found = _find(context, request.key, request.key_type)
     return FindCoordinatorResponse(
         error_code=found.error_code, error_message=found.error_message, node_id=found.node_id, host=found.host, port=found.port
     )
 
 
-def _find(call: RequestContext, key: str, key_type: int) -> _Coordinator:
-    alone = call.version < _SEVERAL_KEYS
+def _find(context: RequestContext, key: str, key_type: int) -> _Coordinator:
+    alone = context.version < _SEVERAL_KEYS
     if key_type not in _TOPICS:
         return _refusal(key, ErrorCode.INVALID_REQUEST, "" if key_type == _SHARE and not alone else _MALFORMED)
-    if call.injected is not None:
-        return _refusal(key, call.injected.error, call.injected.error.text if alone else "")
-    broker = call.cluster.coordinator(key, _TOPICS[key_type])
+    if context.injected is not None:
+        return _refusal(key, context.injected.error, context.injected.error.text if alone else "")
+    broker = context.cluster.coordinator(key, _TOPICS[key_type])
     if broker is None:
         return _refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOT_AVAILABLE if alone else "")
     message = "NONE" if alone else ""  # Kafka's own inconsistency

@@ -10,16 +10,16 @@ from mockbroker.broker.context import RequestContext
 __all__ = ["handle"]
 
 
-def handle(call: RequestContext, request: HeartbeatRequest, now: float) -> Answer:
-    return HeartbeatResponse(error_code=_keep(call, request, now) or ErrorCode.NONE)
+def handle(context: RequestContext, request: HeartbeatRequest, now: float) -> Answer:
+    return HeartbeatResponse(error_code=_keep(context, request, now) or ErrorCode.NONE)
 
 
-def _keep(call: RequestContext, request: HeartbeatRequest, now: float) -> ErrorCode | None:
-    error = call.group_error(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
+def _keep(context: RequestContext, request: HeartbeatRequest, now: float) -> ErrorCode | None:
+    error = context.group_error(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
     if error is not None:
         return error
-    group = call.cluster.groups.find(request.group_id)
+    group = context.groups.find(request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
-    heartbeat = call.cluster.groups.classic.heartbeat
+    heartbeat = context.groups.classic.heartbeat
     return heartbeat(group, request.member_id, request.group_instance_id, request.generation_id, now)

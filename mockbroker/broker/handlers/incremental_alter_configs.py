@@ -13,8 +13,8 @@ from kafkawire.protocol.messages.incremental_alter_configs import (
     IncrementalAlterConfigsResponse,
 )
 from mockbroker.broker.answers import Answer
+from mockbroker.broker.config_changes import Change, Revised, change_configs
 from mockbroker.broker.context import RequestContext
-from mockbroker.configs.changes import Change, Revised, change_configs
 
 __all__ = ["handle"]
 
@@ -22,14 +22,14 @@ __all__ = ["handle"]
 _Asked = IncrementalAlterConfigsRequest.AlterConfigsResource
 
 
-def handle(call: RequestContext, request: IncrementalAlterConfigsRequest, now: float) -> Answer:
+def handle(context: RequestContext, request: IncrementalAlterConfigsRequest, now: float) -> Answer:
     often = Counter((asked.resource_type, asked.resource_name) for asked in request.resources)
     response = IncrementalAlterConfigsResponse()
     for asked in request.resources:
         if often[asked.resource_type, asked.resource_name] > 1:
             revised = Revised(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
         else:
-            revised = _change(call, asked, validate_only=request.validate_only)
+            revised = _change(context, asked, validate_only=request.validate_only)
         response.responses.append(
             IncrementalAlterConfigsResponse.AlterConfigsResourceResponse(
                 error_code=revised.error,
@@ -41,6 +41,8 @@ def handle(call: RequestContext, request: IncrementalAlterConfigsRequest, now: f
     return response
 
 
-def _change(call: RequestContext, asked: _Asked, *, validate_only: bool) -> Revised:
+def _change(context: RequestContext, asked: _Asked, *, validate_only: bool) -> Revised:
     changes = [Change(config.name, config.config_operation, config.value) for config in asked.configs]
-    return change_configs(call, asked.resource_type, asked.resource_name, changes, replace=False, validate_only=validate_only)
+    return change_configs(
+        context, asked.resource_type, asked.resource_name, changes, replace=False, validate_only=validate_only
+    )

@@ -14,13 +14,13 @@ from mockbroker.broker.context import RequestContext
 __all__ = ["handle"]
 
 
-def handle(call: RequestContext, request: InitProducerIdRequest, now: float) -> Answer:
-    if call.injected is not None:
-        return InitProducerIdResponse(error_code=call.injected.error, producer_epoch=-1)
+def handle(context: RequestContext, request: InitProducerIdRequest, now: float) -> Answer:
+    if context.injected is not None:
+        return InitProducerIdResponse(error_code=context.injected.error, producer_epoch=-1)
     error = _refusal(request)
     if error is not None:
         return InitProducerIdResponse(error_code=error, producer_epoch=-1)
-    return InitProducerIdResponse(producer_id=call.cluster.next_producer_id(), producer_epoch=0)
+    return InitProducerIdResponse(producer_id=context.cluster.next_producer_id(), producer_epoch=0)
 
 
 def _refusal(request: InitProducerIdRequest) -> ErrorCode | None:

@@ -6,7 +6,7 @@ from functools import partial
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from mockbroker.broker.answers import Answer
+from mockbroker.broker.answers import Answer, when_complete
 from mockbroker.broker.context import RequestContext
 from mockbroker.groups.classic_protocol import Join
 from mockbroker.groups.group import Joined
@@ -21,49 +21,50 @@ _SKIP_ASSIGNMENT = 9
 """Versions that brought something."""
 
 
-def handle(call: RequestContext, request: JoinGroupRequest, now: float) -> Answer:
-    error = _refusal(call, request)
+def handle(context: RequestContext, request: JoinGroupRequest, now: float) -> Answer:
+    error = _refusal(context, request)
     if error is not None:
-        return _response(call, Joined(request.member_id, error))
-    group = call.cluster.groups.find(request.group_id)
+        return _response(context, Joined(request.member_id, error))
+    group = context.groups.find(request.group_id)
     if group is None and request.member_id:
-        return _response(call, Joined(request.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
-    group = call.cluster.groups.find_or_create(request.group_id, now)
-    return call.cluster.groups.classic.join(group, _join(call, request), now).then(partial(_response, call))
+        return _response(context, Joined(request.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
+    group = context.groups.find_or_create(request.group_id, now)
+    joined = context.groups.classic.join(group, _join(context, request), now)
+    return when_complete(joined, partial(_response, context))
 
 
-def _refusal(call: RequestContext, request: JoinGroupRequest) -> ErrorCode | None:
+def _refusal(context: RequestContext, request: JoinGroupRequest) -> ErrorCode | None:
     if not request.group_id:
         return ErrorCode.INVALID_GROUP_ID
-    config = call.cluster.config
+    config = context.cluster.config
     shortest, longest = int(config["group.min.session.timeout.ms"]), int(config["group.max.session.timeout.ms"])
     if not shortest <= request.session_timeout_ms <= longest:
         return ErrorCode.INVALID_SESSION_TIMEOUT
-    return call.group_error(request.group_id)
+    return context.group_error(request.group_id)
 
 
-def _join(call: RequestContext, request: JoinGroupRequest) -> Join:
-    own_timeout = call.version >= _REBALANCE_TIMEOUT
+def _join(context: RequestContext, request: JoinGroupRequest) -> Join:
+    own_timeout = context.version >= _REBALANCE_TIMEOUT
     return Join(
         member_id=request.member_id,
         instance_id=request.group_instance_id,
-        client_id=call.header.client_id or "",
-        client_host=f"/{call.client.host}",  # as Java shows an address without a name
+        client_id=context.header.client_id or "",
+        client_host=f"/{context.client.host}",  # as Java shows an address without a name
         session_timeout_ms=request.session_timeout_ms,
         rebalance_timeout_ms=request.rebalance_timeout_ms if own_timeout else request.session_timeout_ms,
         protocol_type=request.protocol_type,
         protocols={protocol.name: protocol.metadata for protocol in request.protocols},
-        needs_known_id=call.version >= _KNOWN_ID,
-        can_skip_assignment=call.version >= _SKIP_ASSIGNMENT,
+        needs_known_id=context.version >= _KNOWN_ID,
+        can_skip_assignment=context.version >= _SKIP_ASSIGNMENT,
     )
 
 
-def _response(call: RequestContext, joined: Joined) -> JoinGroupResponse:
+def _response(context: RequestContext, joined: Joined) -> JoinGroupResponse:
     return JoinGroupResponse(
         error_code=joined.error,
         generation_id=joined.generation,
         protocol_type=joined.protocol_type,
-        protocol_name=joined.protocol if call.version >= _NULL_PROTOCOL else joined.protocol or "",
+        protocol_name=joined.protocol if context.version >= _NULL_PROTOCOL else joined.protocol or "",
         leader=joined.leader,
         skip_assignment=joined.skip_assignment,
         member_id=joined.member_id,

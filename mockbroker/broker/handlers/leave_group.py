@@ -17,15 +17,15 @@ _SEVERAL_MEMBERS = 3
 """The version that brought them."""
 
 
-def handle(call: RequestContext, request: LeaveGroupRequest, now: float) -> Answer:
-    error = call.group_error(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
+def handle(context: RequestContext, request: LeaveGroupRequest, now: float) -> Answer:
+    error = context.group_error(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
     if error is not None:
         return LeaveGroupResponse(error_code=error)
-    if call.version < _SEVERAL_MEMBERS:
-        (error,) = _leave(call, request.group_id, [Leaver(request.member_id, None)], now)
+    if context.version < _SEVERAL_MEMBERS:
+        (error,) = _leave(context, request.group_id, [Leaver(request.member_id, None)], now)
         return LeaveGroupResponse(error_code=error or ErrorCode.NONE)
     leavers = [Leaver(member.member_id, member.group_instance_id) for member in request.members]
-    errors = _leave(call, request.group_id, leavers, now)
+    errors = _leave(context, request.group_id, leavers, now)
     return LeaveGroupResponse(
         members=[
             LeaveGroupResponse.MemberResponse(
@@ -36,8 +36,8 @@ def handle(call: RequestContext, request: LeaveGroupRequest, now: float) -> Answ
     )
 
 
-def _leave(call: RequestContext, group_id: str, leavers: Sequence[Leaver], now: float) -> Sequence[ErrorCode | None]:
-    group = call.cluster.groups.find(group_id)
+def _leave(context: RequestContext, group_id: str, leavers: Sequence[Leaver], now: float) -> Sequence[ErrorCode | None]:
+    group = context.groups.find(group_id)
     if group is None:
         return [ErrorCode.UNKNOWN_MEMBER_ID] * len(leavers)
-    return call.cluster.groups.classic.leave(group, leavers, now)
+    return context.groups.classic.leave(group, leavers, now)

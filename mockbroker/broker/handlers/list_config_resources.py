@@ -8,8 +8,8 @@ from __future__ import annotations
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from mockbroker.broker.answers import Answer
+from mockbroker.broker.config_changes import ResourceType
 from mockbroker.broker.context import RequestContext
-from mockbroker.configs.changes import ResourceType
 
 __all__ = ["handle"]
 
@@ -17,18 +17,18 @@ __all__ = ["handle"]
 _BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 8, 16, 32
 
 
-def handle(call: RequestContext, request: ListConfigResourcesRequest, now: float) -> Answer:
-    if call.injected is not None:
-        return ListConfigResourcesResponse(error_code=call.injected.error)
-    brokers = [str(broker.id) for broker in call.cluster.online_brokers()]
+def handle(context: RequestContext, request: ListConfigResourcesRequest, now: float) -> Answer:
+    if context.injected is not None:
+        return ListConfigResourcesResponse(error_code=context.injected.error)
+    brokers = [str(broker.id) for broker in context.cluster.online_brokers()]
     named: dict[int, list[str]] = {
-        ResourceType.TOPIC: list(call.cluster.topics),
+        ResourceType.TOPIC: list(context.cluster.topics),
         ResourceType.BROKER: brokers,
         _BROKER_LOGGER: brokers,
         _CLIENT_METRICS: [],
         _GROUP: [],
     }
-    wanted = (request.resource_types or list(named)) if call.version >= 1 else [_CLIENT_METRICS]
+    wanted = (request.resource_types or list(named)) if context.version >= 1 else [_CLIENT_METRICS]
     if not set(wanted) <= named.keys():
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(

@@ -10,9 +10,9 @@ from mockbroker.broker.context import RequestContext
 __all__ = ["handle"]
 
 
-def handle(call: RequestContext, request: ListGroupsRequest, now: float) -> Answer:
-    if call.injected is not None:
-        return ListGroupsResponse(error_code=call.injected.error)
+def handle(context: RequestContext, request: ListGroupsRequest, now: float) -> Answer:
+    if context.injected is not None:
+        return ListGroupsResponse(error_code=context.injected.error)
     states, types = _wanted(request.states_filter), _wanted(request.types_filter)
     return ListGroupsResponse(
         error_code=ErrorCode.NONE,
@@ -23,8 +23,8 @@ def handle(call: RequestContext, request: ListGroupsRequest, now: float) -> Answ
                 group_state=group.state.value,
                 group_type=group.type,
             )
-            for group in call.cluster.groups
-            if call.cluster.coordinator(group.id) is call.broker
+            for group in context.groups
+            if context.cluster.coordinator(group.id) is context.broker
             and (not states or group.state.value.lower() in states)
             and (not types or group.type.lower() in types)
         ],

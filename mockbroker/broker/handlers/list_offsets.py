@@ -14,6 +14,7 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from mockbroker.broker.answers import Answer
 from mockbroker.broker.context import RequestContext
+from mockbroker.broker.registry import advertised
 from mockbroker.state.log import PartitionLog, TimestampedOffset
 from mockbroker.state.topics import Partition
 
@@ -41,18 +42,18 @@ _CHECKED_SINCE = 9
 came with their own versions, and every other number for a time like any."""
 
 
-def handle(call: RequestContext, request: ListOffsetsRequest, now: float) -> Answer:
-    now_ms = call.cluster.wall_clock_ms(now)
-    return ListOffsetsResponse(topics=[_topic(call, request, topic, now_ms) for topic in request.topics])
+def handle(context: RequestContext, request: ListOffsetsRequest, now: float) -> Answer:
+    now_ms = context.cluster.wall_clock_ms(now)
+    return ListOffsetsResponse(topics=[_topic(context, request, topic, now_ms) for topic in request.topics])
 
 
 def _topic(
-    call: RequestContext, request: ListOffsetsRequest, asked: ListOffsetsRequest.Topic, now_ms: int
+    context: RequestContext, request: ListOffsetsRequest, asked: ListOffsetsRequest.Topic, now_ms: int
 ) -> ListOffsetsResponse.Topic:
     often = Counter(wanted.partition_index for wanted in asked.partitions)
     wanted_once = {wanted.partition_index: wanted for wanted in asked.partitions}.values()
     answers = [
-        _list(call, asked.name, wanted, request.replica_id, now_ms)
+        _list(context, asked.name, wanted, request.replica_id, now_ms)
         if often[wanted.partition_index] == 1
         else _PartitionAnswer(partition_index=wanted.partition_index, error_code=ErrorCode.INVALID_REQUEST)
         for wanted in wanted_once
@@ -61,47 +62,47 @@ def _topic(
 
 
 def _list(
-    call: RequestContext, name: str, wanted: ListOffsetsRequest.Topic.Partition, replica_id: int, now_ms: int
+    context: RequestContext, name: str, wanted: ListOffsetsRequest.Topic.Partition, replica_id: int, now_ms: int
 ) -> _PartitionAnswer:
     answer = _PartitionAnswer(partition_index=wanted.partition_index)
-    found = _find(call, name, wanted, replica_id)
-    special = _special(call, wanted.timestamp)
+    found = _find(context, name, wanted, replica_id)
+    special = _special(context, wanted.timestamp)
     if isinstance(found, ErrorCode):
         answer.error_code = found
-    elif call.version == 0:
+    elif context.version == 0:
         answer.old_style_offsets = _segments(found.log, special or wanted.timestamp, now_ms)[: max(wanted.max_num_offsets, 0)]
     else:
         record = found.log.first_since(wanted.timestamp) if special is None else _lookup(found, special)
         if record is not None:
             answer.offset, answer.timestamp = record.offset, record.timestamp
-            if call.version >= 4:
+            if context.version >= 4:
                 answer.leader_epoch = record.leader_epoch
     return answer
 
 
-def _newest_version(call: RequestContext) -> int:
+def _newest_version(context: RequestContext) -> int:
     """Of those that this broker serves."""
-    return call.cluster.profile.advertised[ListOffsetsRequest.key][1]
+    return advertised(context.cluster.profile)[ListOffsetsRequest.key][1]
 
 
-def _special(call: RequestContext, timestamp: int) -> int | None:
+def _special(context: RequestContext, timestamp: int) -> int | None:
     """The time, if it is one that this broker takes to mean something; where all that there is is local, two are the same."""
-    if timestamp not in _SINCE_VERSION or _newest_version(call) < _SINCE_VERSION[timestamp]:
+    if timestamp not in _SINCE_VERSION or _newest_version(context) < _SINCE_VERSION[timestamp]:
         return None
     return _EARLIEST if timestamp == _EARLIEST_LOCAL else timestamp
 
 
 def _find(
-    call: RequestContext, name: str, wanted: ListOffsetsRequest.Topic.Partition, replica_id: int
+    context: RequestContext, name: str, wanted: ListOffsetsRequest.Topic.Partition, replica_id: int
 ) -> Partition | ErrorCode:
-    topic = call.cluster.find_topic(name)
+    topic = context.cluster.find_topic(name)
     if isinstance(topic, ErrorCode):
         return topic
-    checked = wanted.timestamp < 0 and _newest_version(call) >= _CHECKED_SINCE
-    if checked and call.version < _SINCE_VERSION.get(wanted.timestamp, call.version + 1):
+    checked = wanted.timestamp < 0 and _newest_version(context) >= _CHECKED_SINCE
+    if checked and context.version < _SINCE_VERSION.get(wanted.timestamp, context.version + 1):
         return ErrorCode.UNSUPPORTED_VERSION
     epoch = wanted.current_leader_epoch
-    return call.led_partition(topic, wanted.partition_index, epoch, or_followed=replica_id == _DEBUGGING)
+    return context.led_partition(topic, wanted.partition_index, epoch, or_followed=replica_id == _DEBUGGING)
 
 
 def _lookup(partition: Partition, special: int) -> TimestampedOffset | None:

@@ -17,13 +17,13 @@ _Topic = ListPartitionReassignmentsResponse.OngoingTopicReassignment
 _Partition = _Topic.OngoingPartitionReassignment
 
 
-def handle(call: RequestContext, request: ListPartitionReassignmentsRequest, now: float) -> Answer:
-    error = call.injected.error if call.injected is not None else call.controller_error()
+def handle(context: RequestContext, request: ListPartitionReassignmentsRequest, now: float) -> Answer:
+    error = context.injected.error if context.injected is not None else context.controller_error()
     if error is not None:
         return ListPartitionReassignmentsResponse(error_code=error, error_message=error.text)
     wanted = None if request.topics is None else {(one.name, at) for one in request.topics for at in one.partition_indexes}
     topics: dict[str, _Topic] = {}
-    for partition, adding, removing in call.cluster.reassignments:
+    for partition, adding, removing in context.cluster.reassignments:
         name = partition.topic.name
         if wanted is None or (name, partition.index) in wanted:
             shown = _Partition(

@@ -23,17 +23,17 @@ _TopicAnswer = MetadataResponse.Topic
 _NOT_REQUESTED = -(2**31)
 
 
-def handle(call: RequestContext, request: MetadataRequest, now: float) -> Answer:
-    if call.version >= 13 and call.injected is not None and call.injected.error is ErrorCode.REBOOTSTRAP_REQUIRED:
+def handle(context: RequestContext, request: MetadataRequest, now: float) -> Answer:
+    if context.version >= 13 and context.injected is not None and context.injected.error is ErrorCode.REBOOTSTRAP_REQUIRED:
         return MetadataResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
-    cluster = call.cluster
+    cluster = context.cluster
     controller = cluster.controller
-    wants_all = request.topics is None or (not request.topics and call.version == 0)  # trap 19
+    wants_all = request.topics is None or (not request.topics and context.version == 0)  # trap 19
     if wants_all:
-        topics = [_present(call, topic) for topic in cluster.topics.values()]
+        topics = [_present(context, topic) for topic in cluster.topics.values()]
     else:
         asked = {(topic.name, topic.topic_id): topic for topic in request.topics or ()}
-        topics = [_asked(call, request, topic) for topic in asked.values()]
+        topics = [_asked(context, request, topic) for topic in asked.values()]
     if request.include_topic_authorized_operations:
         for answer in topics:
             if not answer.error_code:
@@ -50,17 +50,17 @@ def handle(call: RequestContext, request: MetadataRequest, now: float) -> Answer
     )
 
 
-def _asked(call: RequestContext, request: MetadataRequest, asked: MetadataRequest.Topic) -> _TopicAnswer:
-    topic = call.cluster.find_topic(asked.name, asked.topic_id)
+def _asked(context: RequestContext, request: MetadataRequest, asked: MetadataRequest.Topic) -> _TopicAnswer:
+    topic = context.cluster.find_topic(asked.name, asked.topic_id)
     if isinstance(topic, Topic):
-        return _present(call, topic)
-    error = call.injected_error(asked.name or "")
+        return _present(context, topic)
+    error = context.injected_error(asked.name or "")
     if error is not None:
         topic = error
     elif asked.name is not None and (illegal := _illegal(asked.name)):
         topic = illegal
-    elif asked.name and request.allow_auto_topic_creation and call.cluster.config["auto.create.topics.enable"] == "true":
-        topic = _create(call.cluster, asked.name)
+    elif asked.name and request.allow_auto_topic_creation and context.cluster.config["auto.create.topics.enable"] == "true":
+        topic = _create(context.cluster, asked.name)
     return _TopicAnswer(error_code=topic, name=asked.name, topic_id=asked.topic_id, is_internal=asked.name in INTERNAL_TOPICS)
 
 
@@ -81,15 +81,15 @@ def _create(cluster: Cluster, name: str) -> ErrorCode:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if cluster.profile.kraft else ErrorCode.LEADER_NOT_AVAILABLE
 
 
-def _present(call: RequestContext, topic: Topic) -> _TopicAnswer:
-    error = call.injected_error(topic.name)
+def _present(context: RequestContext, topic: Topic) -> _TopicAnswer:
+    error = context.injected_error(topic.name)
     if error is not None:
         return _TopicAnswer(error_code=error, name=topic.name, topic_id=topic.id)
     return _TopicAnswer(
         name=topic.name,
         topic_id=topic.id,
         is_internal=topic.internal,
-        partitions=[_partition(call.cluster, partition) for partition in topic.partitions],
+        partitions=[_partition(context.cluster, partition) for partition in topic.partitions],
     )
 
 

@@ -27,16 +27,16 @@ _GROUP_NOT_FOUND = 9
 """The version that tells a missing group from an old generation."""
 
 
-def handle(call: RequestContext, request: OffsetCommitRequest, now: float) -> Answer:
-    group = cache(partial(_find, call, request, now))  # as in Kafka, it hears nothing of partitions that are not there
-    expires_at = now + request.retention_time_ms / 1000 if _limited(call, request) else None
+def handle(context: RequestContext, request: OffsetCommitRequest, now: float) -> Answer:
+    group = cache(partial(_find, context, request, now))  # as in Kafka, it hears nothing of partitions that are not there
+    expires_at = now + request.retention_time_ms / 1000 if _limited(context, request) else None
     response = OffsetCommitResponse()
     for asked in request.topics:
-        topic = call.cluster.find_topic(asked.name, asked.topic_id)
+        topic = context.cluster.find_topic(asked.name, asked.topic_id)
         answers = [
             _PartitionAnswer(
                 partition_index=position.partition_index,
-                error_code=_commit(call, group, topic, position, _committed(position, now, expires_at)),
+                error_code=_commit(context, group, topic, position, _committed(position, now, expires_at)),
             )
             for position in asked.partitions
         ]
@@ -44,8 +44,8 @@ def handle(call: RequestContext, request: OffsetCommitRequest, now: float) -> An
     return response
 
 
-def _limited(call: RequestContext, request: OffsetCommitRequest) -> bool:
-    return call.version in _RETENTION and request.retention_time_ms != -1
+def _limited(context: RequestContext, request: OffsetCommitRequest) -> bool:
+    return context.version in _RETENTION and request.retention_time_ms != -1
 
 
 def _committed(position: _Position, now: float, expires_at: float | None) -> CommittedOffset:
@@ -53,13 +53,13 @@ def _committed(position: _Position, now: float, expires_at: float | None) -> Com
     return CommittedOffset(position.committed_offset, position.committed_leader_epoch, metadata, now, expires_at)
 
 
-def _find(call: RequestContext, request: OffsetCommitRequest, now: float) -> ClassicGroup | ErrorCode:
+def _find(context: RequestContext, request: OffsetCommitRequest, now: float) -> ClassicGroup | ErrorCode:
     """The group, if it takes commits from this member. Version 0 kept offsets in ZooKeeper, which any broker reached."""
-    groups, generation = call.cluster.groups, request.generation_id_or_member_epoch
-    if call.version > 0 and call.cluster.coordinator(request.group_id) is not call.broker:
+    groups, generation = context.groups, request.generation_id_or_member_epoch
+    if context.version > 0 and context.cluster.coordinator(request.group_id) is not context.broker:
         return ErrorCode.NOT_COORDINATOR
     if generation >= 0 and groups.find(request.group_id) is None:
-        return ErrorCode.GROUP_ID_NOT_FOUND if call.version >= _GROUP_NOT_FOUND else ErrorCode.ILLEGAL_GENERATION
+        return ErrorCode.GROUP_ID_NOT_FOUND if context.version >= _GROUP_NOT_FOUND else ErrorCode.ILLEGAL_GENERATION
     group = groups.find_or_create(request.group_id, now)
     error = group.check_commit(request.member_id, request.group_instance_id, generation)
     if error is not None:
@@ -70,7 +70,7 @@ def _find(call: RequestContext, request: OffsetCommitRequest, now: float) -> Cla
 
 
 def _commit(
-    call: RequestContext,
+    context: RequestContext,
     group: Callable[[], ClassicGroup | ErrorCode],
     topic: Topic | ErrorCode,
     position: _Position,
@@ -79,7 +79,7 @@ def _commit(
     if isinstance(topic, ErrorCode):
         return topic
     index = position.partition_index
-    error = call.injected_error(topic.name, index)
+    error = context.injected_error(topic.name, index)
     if error is not None:
         return error
     if not 0 <= index < len(topic.partitions):
@@ -87,7 +87,7 @@ def _commit(
     found = group()
     if isinstance(found, ErrorCode):
         return found
-    if len(committed.metadata) > int(call.cluster.config["offset.metadata.max.bytes"]):
+    if len(committed.metadata) > int(context.cluster.config["offset.metadata.max.bytes"]):
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
     found.offsets[TopicPartition(topic.name, index)] = committed
     return ErrorCode.NONE

@@ -15,8 +15,8 @@ __all__ = ["handle"]
 _Topic = OffsetDeleteResponse.Topic
 
 
-def handle(call: RequestContext, request: OffsetDeleteRequest, now: float) -> Answer:
-    found = _find(call, request.group_id)
+def handle(context: RequestContext, request: OffsetDeleteRequest, now: float) -> Answer:
+    found = _find(context, request.group_id)
     if isinstance(found, ErrorCode):
         return OffsetDeleteResponse(error_code=found)
     return OffsetDeleteResponse(
@@ -25,7 +25,9 @@ def handle(call: RequestContext, request: OffsetDeleteRequest, now: float) -> An
             _Topic(
                 name=topic.name,
                 partitions=[
-                    _Topic.Partition(partition_index=index, error_code=_delete(call, found, TopicPartition(topic.name, index)))
+                    _Topic.Partition(
+                        partition_index=index, error_code=_delete(context, found, TopicPartition(topic.name, index))
+                    )
                     for index in (partition.partition_index for partition in topic.partitions)
                 ],
             )
@@ -34,19 +36,19 @@ def handle(call: RequestContext, request: OffsetDeleteRequest, now: float) -> An
     )
 
 
-def _find(call: RequestContext, group_id: str) -> ClassicGroup | ErrorCode:
+def _find(context: RequestContext, group_id: str) -> ClassicGroup | ErrorCode:
     """The group, if offsets can be deleted: while it has members, only where their topics are known."""
-    error = call.group_error(group_id) if group_id else ErrorCode.INVALID_GROUP_ID
+    error = context.group_error(group_id) if group_id else ErrorCode.INVALID_GROUP_ID
     if error is not None:
         return error
-    group = call.cluster.groups.find(group_id)
+    group = context.groups.find(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
     return group if group.state is GroupState.EMPTY or group.is_consumer else ErrorCode.NON_EMPTY_GROUP
 
 
-def _delete(call: RequestContext, group: ClassicGroup, partition: TopicPartition) -> ErrorCode:
-    topic = call.cluster.topics.get(partition.topic)
+def _delete(context: RequestContext, group: ClassicGroup, partition: TopicPartition) -> ErrorCode:
+    topic = context.cluster.topics.get(partition.topic)
     if topic is None or not 0 <= partition.partition < len(topic.partitions):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if group.is_subscribed(partition.topic):

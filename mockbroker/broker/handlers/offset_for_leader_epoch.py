@@ -15,19 +15,21 @@ _TopicAnswer = OffsetForLeaderEpochResponse.OffsetForLeaderTopicResult
 _PartitionAnswer = _TopicAnswer.EpochEndOffset
 
 
-def handle(call: RequestContext, request: OffsetForLeaderEpochRequest, now: float) -> Answer:
+def handle(context: RequestContext, request: OffsetForLeaderEpochRequest, now: float) -> Answer:
     return OffsetForLeaderEpochResponse(
         topics=[
-            _TopicAnswer(topic=asked.topic, partitions=[_end(call, asked.topic, wanted) for wanted in asked.partitions])
+            _TopicAnswer(topic=asked.topic, partitions=[_end(context, asked.topic, wanted) for wanted in asked.partitions])
             for asked in request.topics
         ]
     )
 
 
-def _end(call: RequestContext, name: str, wanted: _Wanted) -> _PartitionAnswer:
+def _end(context: RequestContext, name: str, wanted: _Wanted) -> _PartitionAnswer:
     answer = _PartitionAnswer(partition=wanted.partition)
-    topic = call.cluster.find_topic(name)
-    found = topic if isinstance(topic, ErrorCode) else call.led_partition(topic, wanted.partition, wanted.current_leader_epoch)
+    topic = context.cluster.find_topic(name)
+    found = (
+        topic if isinstance(topic, ErrorCode) else context.led_partition(topic, wanted.partition, wanted.current_leader_epoch)
+    )
     if isinstance(found, ErrorCode):
         answer.error_code = found
     else:

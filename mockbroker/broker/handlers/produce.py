@@ -38,14 +38,14 @@ _CODE_FOR_NOTHING_SINCE = (2, 8)  # before, the connection is closed
 _NULL_HANGS_SINCE = (3, 8)  # before, UNKNOWN_SERVER_ERROR
 
 
-def handle(call: RequestContext, request: ProduceRequest, now: float) -> Answer:
-    silence = _silence(call, request)
+def handle(context: RequestContext, request: ProduceRequest, now: float) -> Answer:
+    silence = _silence(context, request)
     if silence is not None:
         return silence
     response = ProduceResponse()
     try:
         for asked in request.topic_data:
-            answers = [_produce(call, request, asked, data, now) for data in asked.partition_data]
+            answers = [_produce(context, request, asked, data, now) for data in asked.partition_data]
             response.responses.append(_TopicAnswer(name=asked.name, topic_id=asked.topic_id, partition_responses=answers))
     except WrongFormError:
         return CLOSE
@@ -56,33 +56,33 @@ def handle(call: RequestContext, request: ProduceRequest, now: float) -> Answer:
     if leaders:
         response.node_endpoints = [
             ProduceResponse.NodeEndpoint(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
-            for broker in call.cluster.online_brokers()
+            for broker in context.cluster.online_brokers()
             if broker.id in leaders
         ]
     return response
 
 
-def _silence(call: RequestContext, request: ProduceRequest) -> Silence | None:
+def _silence(context: RequestContext, request: ProduceRequest) -> Silence | None:
     """The reaction to missing records, in place of an answer: Kafka fails at the whole request."""
     if all(data.records for asked in request.topic_data for data in asked.partition_data):
         return None
-    version = call.cluster.profile.version
+    version = context.cluster.profile.version
     is_null = any(data.records is None for asked in request.topic_data for data in asked.partition_data)
     if version < _CODE_FOR_NOTHING_SINCE:
-        return CLOSE if is_null or call.version >= 3 else None
+        return CLOSE if is_null or context.version >= 3 else None
     return HANG if is_null and version >= _NULL_HANGS_SINCE else None
 
 
 def _produce(
-    call: RequestContext, request: ProduceRequest, asked: _Asked, data: _Asked.PartitionProduceData, now: float
+    context: RequestContext, request: ProduceRequest, asked: _Asked, data: _Asked.PartitionProduceData, now: float
 ) -> _PartitionAnswer:
     answer = _PartitionAnswer(index=data.index, base_offset=-1)
-    topic = call.cluster.find_topic(asked.name, asked.topic_id)
+    topic = context.cluster.find_topic(asked.name, asked.topic_id)
     if isinstance(topic, ErrorCode):
         answer.error_code = topic
         return answer
     try:
-        _append(call, request, topic, data, answer, now)
+        _append(context, request, topic, data, answer, now)
     except RecordsRejectedError as refusal:
         answer.error_code, answer.error_message = refusal.error, refusal.message
         answer.log_start_offset = topic.partitions[data.index].log.start
@@ -91,7 +91,7 @@ def _produce(
             for index, reason in refusal.reasons.items()
         ]
     except WrongFormError:
-        version = call.cluster.profile.version
+        version = context.cluster.profile.version
         if version < _CODE_FOR_FORM_SINCE:
             raise
         answer.error_code = ErrorCode.CORRUPT_MESSAGE if version < _INVALID_RECORD_SINCE else ErrorCode.INVALID_RECORD
@@ -99,7 +99,7 @@ def _produce(
         answer.error_code = refusal.error
         if refusal.error in _TELL_WHERE_THE_LOG_STARTS:
             answer.log_start_offset = topic.partitions[data.index].log.start
-    if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and call.version >= 10:  # KIP-951
+    if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and context.version >= 10:  # KIP-951
         partition = topic.partitions[data.index]
         answer.current_leader = _PartitionAnswer.LeaderIdAndEpoch(
             leader_id=partition.leader, leader_epoch=partition.leader_epoch
@@ -113,27 +113,27 @@ def _least_in_sync(partition: Partition) -> int:
 
 
 def _append(
-    call: RequestContext,
+    context: RequestContext,
     request: ProduceRequest,
     topic: Topic,
     data: _Asked.PartitionProduceData,
     answer: _PartitionAnswer,
     now: float,
 ) -> None:
-    cluster = call.cluster
-    found = call.led_partition(topic, data.index)
-    error = _refusal(call, request, found)
+    cluster = context.cluster
+    found = context.led_partition(topic, data.index)
+    error = _refusal(context, request, found)
     if error is not None or data.records is None or isinstance(found, ErrorCode):
         if error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and data.records is not None:
-            check_form(data.records, call.version)  # which Kafka looks at before it looks for a log
+            check_form(data.records, context.version)  # which Kafka looks at before it looks for a log
         raise broker_error(error or ErrorCode.UNKNOWN_SERVER_ERROR, "not appended")
-    appended = append(found, data.records, call.version, cluster.profile.magic, cluster.wall_clock_ms(now), limit_times=True)
+    appended = append(found, data.records, context.version, cluster.profile.magic, cluster.wall_clock_ms(now), limit_times=True)
     answer.base_offset = appended.base_offset
     answer.log_append_time_ms = appended.log_append_time
     answer.log_start_offset = found.log.start
 
 
-def _refusal(call: RequestContext, request: ProduceRequest, found: Partition | ErrorCode) -> ErrorCode | None:
+def _refusal(context: RequestContext, request: ProduceRequest, found: Partition | ErrorCode) -> ErrorCode | None:
     """Why nothing is appended, whatever the records are."""
     if found is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return found
@@ -141,6 +141,6 @@ def _refusal(call: RequestContext, request: ProduceRequest, found: Partition | E
         return ErrorCode.INVALID_REQUIRED_ACKS
     if isinstance(found, ErrorCode):
         return found
-    if request.acks == -1 and len(call.cluster.in_sync_replicas(found)) < _least_in_sync(found):
+    if request.acks == -1 and len(context.cluster.in_sync_replicas(found)) < _least_in_sync(found):
         return ErrorCode.NOT_ENOUGH_REPLICAS
     return None

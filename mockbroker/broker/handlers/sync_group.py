@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from mockbroker.broker.answers import Answer
+from mockbroker.broker.answers import Answer, when_complete
 from mockbroker.broker.context import RequestContext
 from mockbroker.groups.classic_protocol import Sync
 from mockbroker.groups.group import Synced
@@ -16,11 +16,11 @@ _NEEDS_PROTOCOL = 5
 """The version from which a member has to say which protocol it means (KIP-559)."""
 
 
-def handle(call: RequestContext, request: SyncGroupRequest, now: float) -> Answer:
-    error = _refusal(call, request)
+def handle(context: RequestContext, request: SyncGroupRequest, now: float) -> Answer:
+    error = _refusal(context, request)
     if error is not None:
         return _response(Synced(error))
-    group = call.cluster.groups.find(request.group_id)
+    group = context.groups.find(request.group_id)
     if group is None:
         return _response(Synced(ErrorCode.UNKNOWN_MEMBER_ID))
     sync = Sync(
@@ -31,13 +31,13 @@ def handle(call: RequestContext, request: SyncGroupRequest, now: float) -> Answe
         protocol=request.protocol_name,
         assignments={one.member_id: one.assignment for one in request.assignments},
     )
-    return call.cluster.groups.classic.sync(group, sync, now).then(_response)
+    return when_complete(context.groups.classic.sync(group, sync, now), _response)
 
 
-def _refusal(call: RequestContext, request: SyncGroupRequest) -> ErrorCode | None:
-    if call.version >= _NEEDS_PROTOCOL and None in (request.protocol_type, request.protocol_name):
+def _refusal(context: RequestContext, request: SyncGroupRequest) -> ErrorCode | None:
+    if context.version >= _NEEDS_PROTOCOL and None in (request.protocol_type, request.protocol_name):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    return call.group_error(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
+    return context.group_error(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
 
 
 def _response(synced: Synced) -> SyncGroupResponse:

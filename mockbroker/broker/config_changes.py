@@ -62,15 +62,15 @@ class Revised(NamedTuple):
 
 
 def change_configs(
-    call: RequestContext, kind: int, name: str, changes: Sequence[Change], *, replace: bool, validate_only: bool
+    context: RequestContext, kind: int, name: str, changes: Sequence[Change], *, replace: bool, validate_only: bool
 ) -> Revised:
     """Change the configuration of a resource; with `replace`, what is not mentioned goes back to its default."""
     try:
-        error = call.injected_error(name)
+        error = context.injected_error(name)
         if error is not None:
             return Revised(error, error.text)
         _check_form(changes)
-        resource = _find(call, kind, name)
+        resource = _find(context, kind, name)
         new = revise({} if replace else resource.present, changes, resource.definitions, resource.effective)
         resource.check(new)
     except BrokerError as refusal:
@@ -121,33 +121,33 @@ def _check_form(changes: Sequence[Change]) -> None:
         raise broker_error(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(empty)}")
 
 
-def _find(call: RequestContext, kind: int, name: str) -> _Resource:
+def _find(context: RequestContext, kind: int, name: str) -> _Resource:
     match kind:
         case ResourceType.TOPIC:
-            return _topic(call, name)
+            return _topic(context, name)
         case ResourceType.BROKER:
-            return _broker(call, name)
+            return _broker(context, name)
     raise broker_error(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
 
 
-def _topic(call: RequestContext, name: str) -> _Resource:
+def _topic(context: RequestContext, name: str) -> _Resource:
     if not name:
         raise broker_error(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
-    topic = call.cluster.topics.get(name)
+    topic = context.cluster.topics.get(name)
     if topic is None:
         raise broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.")
-    known = call.cluster.config.known
+    known = context.cluster.config.known
     return _Resource(topic.configs, known.topic, topic.config, partial(check_topic_configs, known=known))
 
 
-def _broker(call: RequestContext, name: str) -> _Resource:
+def _broker(context: RequestContext, name: str) -> _Resource:
     """One broker by its id, or with an empty name all of them."""
     if name and not name.lstrip("-").isdigit():
         raise broker_error(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
-    if name and int(name) != call.broker.id:
-        reason = f"Unexpected broker id, expected {call.broker.id}, but received {name}"
+    if name and int(name) != context.broker.id:
+        reason = f"Unexpected broker id, expected {context.broker.id}, but received {name}"
         raise broker_error(ErrorCode.INVALID_REQUEST, reason)
-    configs = call.cluster.config
+    configs = context.cluster.config
     broker_id = int(name) if name else None
 
     def effective(config: str) -> str:

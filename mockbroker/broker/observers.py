@@ -1,0 +1,105 @@
+"""Observers of a broker's connections, as the connections see them: the journal and the faults of a cluster.
+
+A connection tells the journal of every request and every response, and asks the faults that a request meets at each point of
+its way: before the handler, after it, and while the response leaves. `mockbroker.observe` implements these protocols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from kafkawire.errors import ErrorCode
+from mockbroker.broker.answers import Silence
+from mockbroker.state.waiting import Watchers
+
+if TYPE_CHECKING:
+    from kafkawire.protocol.schema import Response
+    from kafkawire.protocol.wire import Buffer
+    from mockbroker.broker.exchange import Exchange
+
+__all__ = ["FaultAction", "InjectedError", "Observers", "RequestFaults", "RequestJournal", "StrikingFault", "When"]
+
+When = Literal["before", "after"]
+"""Before the broker handles the request (which then has no effect), or after (it has, but the client does not hear of it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class InjectedError:
+    """Error code that a fault puts into the response, at the topics and partitions it is for."""
+
+    error: ErrorCode
+    topic: str | None = None
+    partition: int | None = None
+
+    def covers(self, topic: str, partition: int | None = None) -> bool:
+        """True if this topic or partition is to fail."""
+        if self.topic is not None and self.topic != topic:
+            return False
+        return partition is None or self.partition is None or self.partition == partition
+
+
+class FaultAction(Protocol):
+    """Effects of one kind of fault on a response. Each kind has an effect at some of these points."""
+
+    def silence(self, when: When) -> Silence | None:
+        """Return the silence that replaces the handler's work or the response, or None."""
+
+    def change(self, response: Response) -> None:
+        """Change the response in place."""
+
+    def mangle(self, frame: bytes) -> bytes:
+        """Return the bytes to send in place of the response's frame."""
+
+    def pieces(self, frame: bytes) -> tuple[Sequence[bytes], float]:
+        """Split the frame into pieces, with the seconds between them."""
+
+    @property
+    def closes(self) -> bool:
+        """True if the connection ends with the response."""
+
+    @property
+    def mutes(self) -> float:
+        """Seconds after the response in which the connection serves nothing."""
+
+
+class StrikingFault(Protocol):
+    """One fault that a request meets."""
+
+    @property
+    def action(self) -> FaultAction: ...
+
+    @property
+    def injected(self) -> InjectedError | None:
+        """Error for the handler to put into the response."""
+
+    def wait(self, when: When, exchange: Exchange, now: float) -> tuple[float, Sequence[Watchers]] | None:
+        """Return the deadline and the watchers that end a wait of the request or its response, or None."""
+
+
+class RequestFaults(Protocol):
+    """Faults of a cluster."""
+
+    def striking(self, exchange: Exchange, request: Any) -> Sequence[StrikingFault]:
+        """Faults that a request meets, in order; counts the request for each of them."""
+
+
+class RequestJournal(Protocol):
+    """Journal of a cluster."""
+
+    def record(self, exchange: Exchange) -> None:
+        """Add a request that a broker has taken up."""
+
+    def answered(self, exchange: Exchange, when: float, frame: list[Buffer], size: int) -> None:
+        """Add the response to its request: a frame of `size` bytes, given at `when` (seconds since the epoch)."""
+
+
+class Observers(Protocol):
+    """Observers of all connections of a cluster."""
+
+    @property
+    def faults(self) -> RequestFaults: ...
+
+    @property
+    def journal(self) -> RequestJournal: ...
