@@ -64,7 +64,7 @@ def messages(cluster: Cluster, topic: str, partition: int | None) -> list[Messag
     partitions = cluster.topic(topic).partitions if partition is None else [cluster.partition(topic, partition)]
     found: list[Message] = []
     for one in partitions:
-        stored = [batch for kept in one.log.batches(one.log.start) for batch in records.read_batches(kept.data)]
+        stored = [batch for kept in one.log.batches(one.log.log_start_offset) for batch in records.read_batches(kept.data)]
         found += records.messages(records.decode_columns(stored), topic, one.index)
     return found
 

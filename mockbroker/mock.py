@@ -298,7 +298,7 @@ class MockCluster:
 
     def end_offset(self, topic: str, partition: int = 0) -> int:
         """The offset that the next record of a partition will get."""
-        return self.call(lambda: self.cluster.partition(topic, partition).log.end)
+        return self.call(lambda: self.cluster.partition(topic, partition).log.log_end_offset)
 
     def committed(self, group: str, topic: str, partition: int = 0) -> int | None:
         """The offset that a group has committed for a partition."""

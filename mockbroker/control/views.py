@@ -29,8 +29,8 @@ def show_topic(topic: Topic) -> dict[str, Any]:
             "partition": one.index,
             "leader": one.leader,
             "replicas": one.replicas,
-            "startOffset": one.log.start,
-            "endOffset": one.log.end,
+            "startOffset": one.log.log_start_offset,
+            "endOffset": one.log.log_end_offset,
         }
         for one in topic.partitions
     ]
@@ -46,7 +46,7 @@ def show_group(cluster: Cluster, group: ClassicGroup) -> dict[str, Any]:
             "partition": partition.partition,
             "offset": committed.offset,
             "metadata": committed.metadata,
-            "lag": cluster.partition(*partition).log.end - committed.offset,
+            "lag": cluster.partition(*partition).log.high_watermark - committed.offset,
         }
         for partition, committed in group.offsets.items()
     ]

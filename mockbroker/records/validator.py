@@ -114,7 +114,7 @@ def _append_batch(
             raise broker_error(verdict, f"producer {batch.producer_id} sent sequence {batch.base_sequence}")
         if verdict is not None:
             return AppendInfo(verdict.base_offset, verdict.timestamp)
-    base_offset = partition.log.end
+    base_offset = partition.log.log_end_offset
     stamped = stamp_batch(batch, base_offset, partition.leader_epoch, log_append_time)
     partition.log.append(stamped)
     if batch.producer_id >= 0:
@@ -144,7 +144,7 @@ def _append_old(
         if magic < 2:  # INVALID_RECORD came later
             raise broker_error(ErrorCode.CORRUPT_MESSAGE, str(refusal)) from refusal
         raise
-    base_offset = partition.log.end
+    base_offset = partition.log.log_end_offset
     data = memoryview(data)[: batches[-1].end]
     if formats != {magic}:
         data = re_encode(data, magic)

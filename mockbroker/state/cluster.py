@@ -17,7 +17,9 @@ from mockbroker.configs.values import ConfigText, as_text, check_broker_configs,
 from mockbroker.profiles import LATEST, profile
 from mockbroker.state.internal_topics import INTERNAL_TOPICS, OFFSETS_TOPIC
 from mockbroker.state.listener import ClusterListener
+from mockbroker.state.log import PartitionLog
 from mockbroker.state.reassignments import Reassignments
+from mockbroker.state.store import MemoryStore, Store
 from mockbroker.state.timers import Timers
 from mockbroker.state.topics import NO_LEADER, Partition, Topic, check_replicas, check_topic_name, spread_replicas
 
@@ -72,6 +74,8 @@ class Cluster:
         self.config = BrokerConfigs(static, self.profile.version)
         check_broker_configs(static, self.config.known)
         self.wall_clock_offset = wall_clock_offset
+        self.store: Store = MemoryStore()
+        """Storage of logs and groups."""
         self.brokers: dict[int, Broker] = {}
         self._racks = racks
         if not 0 <= first_broker_id <= _HIGHEST_BROKER_ID:
@@ -286,7 +290,7 @@ class Cluster:
         topic_id = uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {self._topics_made}").bytes
         kept = {key: value for key, value in (configs or {}).items() if value is not None}
         topic = Topic(name, topic_id, kept, self.config)
-        topic.partitions = [Partition(topic, index, chosen) for index, chosen in enumerate(replicas)]
+        topic.partitions = [self._new_partition(topic, index, chosen) for index, chosen in enumerate(replicas)]
         if not validate_only:
             for partition in topic.partitions:
                 self._elect(partition, self._first_online(partition.replicas))
@@ -318,7 +322,7 @@ class Cluster:
             replicas = self._check_assignments(assignments, len(topic.partitions[0].replicas))
         if not validate_only:
             for index, chosen in enumerate(replicas, start=present):
-                partition = Partition(topic, index, chosen)
+                partition = self._new_partition(topic, index, chosen)
                 self._elect(partition, self._first_online(chosen))
                 topic.partitions.append(partition)
 
@@ -331,8 +335,12 @@ class Cluster:
         for partition in topic.partitions:
             self.reassignments.forget(partition)
             self._elect(partition, NO_LEADER)
+            self.store.delete_log(topic.id, partition.index)
         for listener in self.listeners:
             listener.topic_deleted(topic)
+
+    def _new_partition(self, topic: Topic, index: int, replicas: Sequence[int]) -> Partition:
+        return Partition(topic, index, replicas, PartitionLog(self.store.log(topic.id, index)))
 
     def _check_name(self, name: str) -> None:
         check_topic_name(name)

@@ -1,8 +1,9 @@
-"""The log of one partition: encoded batches, found by offset, size or time, and joined without decoding."""
+"""Log of one partition: encoded batches, found by offset, size or timestamp, and joined without decoding."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass
 from struct import Struct
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,13 +23,13 @@ _MAGIC_AT = 16
 
 @dataclass(slots=True)
 class Batch:
-    """One stored entry: a v2 batch, or one message of the old formats with whatever it wraps."""
+    """Stored batch: of format 2, or one message of the old formats with the messages that it wraps."""
 
     data: bytes
-    """Never changed once it is in the log."""
+    """Bytes as consumers get them; never changed once they are in the log."""
     last_offset: int
     max_timestamp: int
-    """Milliseconds; -1 for none."""
+    """Latest timestamp in milliseconds; -1 for none."""
 
     @property
     def magic(self) -> int:
@@ -36,7 +37,7 @@ class Batch:
 
     @property
     def leader_epoch(self) -> int:
-        """Of the leader that appended it; -1 in formats that do not record it."""
+        """Epoch of the leader that appended the batch; -1 in formats without it."""
         if self.magic < 2:
             return -1
         epoch: int = _LEADER_EPOCH.unpack_from(self.data, _LEADER_EPOCH_AT)[0]
@@ -44,7 +45,7 @@ class Batch:
 
 
 class TimestampedOffset(NamedTuple):
-    """A record as ListOffsets answers it."""
+    """Record as ListOffsets answers it."""
 
     offset: int
     timestamp: int
@@ -52,36 +53,39 @@ class TimestampedOffset(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """Where a leader epoch ended: the offset behind its last record."""
+    """End of a leader epoch: the offset behind its last record."""
 
     epoch: int
     offset: int
 
 
 NO_EPOCH_END = EpochEnd(-1, -1)
-"""Of an epoch that the log does not know."""
+"""End of an epoch that the log does not know."""
 
 
 class PartitionLog:
-    """Batches in offset order. Replicas have no logs of their own, so what is appended is committed at once."""
+    """Batches of one partition in offset order, with the indexes to find them.
 
-    __slots__ = ("_batches", "_ends", "_epochs", "_last_offsets", "_latest", "changed", "modified_ms", "start")
+    batches: where they are kept, empty at first (`Store.log`).
+    """
 
-    def __init__(self) -> None:
-        self.start = 0
-        """The log start offset."""
+    __slots__ = ("_batches", "_epochs", "_last_offsets", "_latest", "_positions", "changed", "log_start_offset", "modified_ms")
+
+    def __init__(self, batches: MutableSequence[Batch]) -> None:
+        self.log_start_offset = 0
+        """Offset of the first record that has not been deleted."""
         self.modified_ms = -1
-        """When something was last appended, in milliseconds since the epoch; -1 for never."""
+        """Time of the last append, in milliseconds since the epoch; -1 before the first one."""
         self.changed = Watchers()
         """Woken by appends and by whatever else a fetch must see: leader and replica moves, deletion, another start."""
-        self._batches: list[Batch] = []
+        self._batches = batches
         self._last_offsets: list[int] = []
-        self._ends: list[int] = []
-        """Position in bytes behind each batch, counted from the first ever appended."""
+        self._positions: list[int] = []
+        """Position in bytes behind each batch, counted from the first batch ever appended."""
         self._epochs: list[tuple[int, int]] = []
         """Leader epochs and the offset with which each began, ascending in both."""
         self._latest: Batch | None = None
-        """The first batch with the latest time of all; it counts even when its records are deleted, as in Kafka."""
+        """First batch with the latest timestamp of all. It counts even when its records are deleted, as in Kafka."""
 
     @property
     def size(self) -> int:
@@ -89,86 +93,105 @@ class PartitionLog:
         return sum(len(batch.data) for batch in self._batches)
 
     @property
-    def end(self) -> int:
-        """The offset that the next record will get; the high watermark and the last stable offset too."""
-        return self._last_offsets[-1] + 1 if self._last_offsets else self.start
+    def log_end_offset(self) -> int:
+        """Offset that the next record will get."""
+        return self._last_offsets[-1] + 1 if self._last_offsets else self.log_start_offset
+
+    @property
+    def high_watermark(self) -> int:
+        """Offset behind the last record that all in-sync replicas have.
+
+        That is the log end offset: followers have no logs of their own here, so an append is committed at once.
+        """
+        return self.log_end_offset
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Offset of the first record of the oldest open transaction, or the high watermark while none is open (KIP-98).
+
+        There are no transactions here yet, so it is the high watermark.
+        """
+        return self.high_watermark
 
     def append(self, batch: Batch) -> None:
-        """Add a batch whose offsets continue the log."""
-        self._ends.append(len(batch.data) + (self._ends[-1] if self._ends else 0))
+        """Append a batch whose offsets continue the log."""
+        self._positions.append(len(batch.data) + (self._positions[-1] if self._positions else 0))
         self._last_offsets.append(batch.last_offset)
         self._batches.append(batch)
         if self._latest is None or batch.max_timestamp > self._latest.max_timestamp:
             self._latest = batch
 
     def delete_before(self, offset: int) -> None:
-        """Move the start to an offset within the log, and forget the batches that end before it."""
-        self.start = offset
+        """Move the log start offset to an offset within the log, and delete the batches that end before it."""
+        self.log_start_offset = offset
         gone = bisect_left(self._last_offsets, offset)
-        del self._batches[:gone], self._last_offsets[:gone], self._ends[:gone]
+        del self._batches[:gone], self._last_offsets[:gone], self._positions[:gone]
         kept = [(epoch, max(begin, offset)) for epoch, begin in self._epochs]
         self._epochs = [each for place, each in enumerate(kept) if place + 1 == len(kept) or kept[place + 1][1] > offset]
         self.changed.wake()
 
     def begin_epoch(self, epoch: int) -> None:
-        """A leader has been elected: what is appended from now on is of its epoch. An epoch without records is forgotten."""
-        while self._epochs and self._epochs[-1][1] >= self.end:
+        """Begin a leader epoch, to which all further appends belong. An epoch without records is forgotten."""
+        while self._epochs and self._epochs[-1][1] >= self.log_end_offset:
             self._epochs.pop()
-        self._epochs.append((epoch, self.end))
+        self._epochs.append((epoch, self.log_end_offset))
 
     def end_of_epoch(self, epoch: int) -> EpochEnd:
-        """Where the latest epoch up to this one ended; NO_EPOCH_END if the log has not come so far (KIP-101, KIP-279)."""
+        """Find the end of the latest epoch up to this one; NO_EPOCH_END if the log has not come so far (KIP-101, KIP-279)."""
         if epoch < 0 or not self._epochs or epoch > self._epochs[-1][0]:
             return NO_EPOCH_END
         if epoch == self._epochs[-1][0]:
-            return EpochEnd(epoch, self.end)
+            return EpochEnd(epoch, self.log_end_offset)
         later = bisect_right(self._epochs, epoch, key=lambda begun: begun[0])
         return EpochEnd(self._epochs[later - 1][0] if later else epoch, self._epochs[later][1])
 
-    def size_from(self, offset: int) -> int:
-        """Bytes that a read from `offset` could get."""
-        first = bisect_left(self._last_offsets, offset)
-        if first == len(self._batches):
-            return 0
-        return self._ends[-1] - self._ends[first] + len(self._batches[first].data)
+    def leader_epoch_at_start(self) -> int:
+        """Leader epoch at the log start offset; -1 for a log that never had a leader."""
+        return self._epochs[0][0] if self._epochs else -1
 
-    def batches(self, offset: int) -> list[Batch]:
-        """The batches from the one that holds `offset` on."""
+    def batches(self, offset: int) -> Sequence[Batch]:
+        """Batches from the one that holds `offset` on."""
         return self._batches[bisect_left(self._last_offsets, offset) :]
 
-    def first_size(self, offset: int) -> int:
-        """Bytes of the batch that a read from `offset` begins with; 0 at the end of the log."""
-        first = bisect_left(self._last_offsets, offset)
-        return len(self._batches[first].data) if first < len(self._batches) else 0
+    def size_between(self, offset: int, end: int) -> int:
+        """Bytes of the batches from the one that holds `offset` up to the offset `end`."""
+        first, behind = bisect_left(self._last_offsets, offset), bisect_left(self._last_offsets, end)
+        if first >= behind:
+            return 0
+        return self._positions[behind - 1] - self._positions[first] + len(self._batches[first].data)
 
-    def read(self, offset: int, max_bytes: int) -> Buffer:
-        """Batches from the one that holds `offset` on (trap 40), cut off at `max_bytes` even inside one, as in Kafka."""
+    def first_size(self, offset: int, end: int) -> int:
+        """Bytes of the batch that holds `offset`; 0 if that is not before `end`."""
         first = bisect_left(self._last_offsets, offset)
-        if first == len(self._batches):
+        return len(self._batches[first].data) if offset < end and first < len(self._batches) else 0
+
+    def read(self, offset: int, max_bytes: int, end: int) -> Buffer:
+        """Read batches from the one that holds `offset` (trap 40) up to the offset `end`.
+
+        They are cut off at `max_bytes` even inside one, as in Kafka.
+        """
+        first, behind = bisect_left(self._last_offsets, offset), bisect_left(self._last_offsets, end)
+        if first >= behind:
             return b""
         head = self._batches[first].data
-        limit = self._ends[first] - len(head) + max_bytes
-        past = bisect_right(self._ends, limit, lo=first)
+        limit = self._positions[first] - len(head) + max_bytes
+        past = bisect_right(self._positions, limit, first, behind)
         parts: list[Buffer] = [batch.data for batch in self._batches[first:past]]
-        if past < len(self._batches):
-            begin = self._ends[past] - len(self._batches[past].data)
+        if past < behind:
+            begin = self._positions[past] - len(self._batches[past].data)
             parts.append(memoryview(self._batches[past].data)[: limit - begin])
         return head if len(parts) == 1 and past > first else b"".join(parts)
 
-    def leader_epoch_at_start(self) -> int:
-        """The epoch that the log begins with; -1 for a log of which no leader has been elected."""
-        return self._epochs[0][0] if self._epochs else -1
-
     def first_since(self, timestamp: int) -> TimestampedOffset | None:
-        """The first record with this timestamp or a later one."""
+        """First record with this timestamp or a later one."""
         for batch in self._batches:
-            found = _first_in(batch, timestamp, self.start) if batch.max_timestamp >= timestamp else None
+            found = _first_in(batch, timestamp, self.log_start_offset) if batch.max_timestamp >= timestamp else None
             if found is not None:
                 return found
         return None
 
     def latest_timestamp(self) -> TimestampedOffset | None:
-        """The first of the records with the greatest timestamp."""
+        """First of the records with the greatest timestamp."""
         return None if self._latest is None else _first_in(self._latest, self._latest.max_timestamp)
 
 

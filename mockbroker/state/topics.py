@@ -28,13 +28,13 @@ class Partition:
 
     __slots__ = ("index", "leader", "leader_epoch", "log", "producers", "replicas", "topic")
 
-    def __init__(self, topic: Topic, index: int, replicas: Sequence[int]) -> None:
+    def __init__(self, topic: Topic, index: int, replicas: Sequence[int], log: PartitionLog) -> None:
         self.topic = topic
         self.index = index
         self.replicas = list(replicas)
         self.leader = NO_LEADER
         self.leader_epoch = -1
-        self.log = PartitionLog()
+        self.log = log
         self.producers = ProducerStates()
 
     def elect(self, leader: int) -> None:

@@ -62,9 +62,9 @@ def amplifying(count, size):
 def append(log, count, size, batches):
     data = amplifying(count, size)
     for _ in range(batches):
-        pack_into(">q", data, 0, log.end)
+        pack_into(">q", data, 0, log.log_end_offset)
         pack_into(">I", data, 17, crc32c(bytes(data[21:])))
-        log.append(Batch(bytes(data), log.end + count - 1, 0))
+        log.append(Batch(bytes(data), log.log_end_offset + count - 1, 0))
 
 
 @pytest.mark.parametrize("how", ["poll", "poll_arrow", "iterate", "fetch"])

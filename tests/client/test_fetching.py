@@ -72,10 +72,10 @@ def append_compacted(kafka, kept, last, **sealing):
     log = kafka.cluster.partition("one", 0).log
     parts = [encode_record(delta, 0, None, b"v") for delta in kept]
     data = bytearray(seal_batch(parts, count=len(kept), base_timestamp=0, max_timestamp=0, **sealing))
-    pack_into(">q", data, 0, log.end)
+    pack_into(">q", data, 0, log.log_end_offset)
     pack_into(">i", data, 23, last)
     pack_into(">I", data, 17, crc32c(bytes(data[21:])))
-    log.append(Batch(bytes(data), log.end + last, 0))
+    log.append(Batch(bytes(data), log.log_end_offset + last, 0))
 
 
 def test_trap_79_control_batches_are_passed(face, kafka):

@@ -12,6 +12,7 @@ from kafkawire.errors import (
     UnknownTopicError,
 )
 from kafkawire.message import TopicPartition
+from mockbroker.state.log import PartitionLog
 from mockbroker.state.topics import Partition
 from tests.client.faces import SOON
 from tests.client.records import ONE, fill, take
@@ -192,7 +193,7 @@ def test_new_partitions_are_read_from_their_beginning(face, kafka):
 def grow(cluster, name, count):
     topic = cluster.topic(name)
     for index in range(len(topic.partitions), count):
-        topic.partitions.append(Partition(topic, index, [1]))
+        topic.partitions.append(Partition(topic, index, [1], PartitionLog([])))
         topic.partitions[index].elect(1)
 
 

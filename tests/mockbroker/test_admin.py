@@ -47,7 +47,7 @@ def test_deleted_records(version):
     assert delete(client, 2, version=version) == (0, 3)
     assert mock.log("t").size == len(batch(b"d", b"e"))
     assert delete(client, -1, version=version) == (0, 5)
-    assert (mock.log("t").size, mock.log("t").end) == (0, 5)
+    assert (mock.log("t").size, mock.log("t").log_end_offset) == (0, 5)
     client.call(produce_request(batch(b"f")), 9)
     assert values_in(fetched(client.call(fetch_request(5), 12)).records) == [b"f"]
 
@@ -83,7 +83,7 @@ def test_added_partitions(version):
         (1, [1, 2]), (2, [2, 3]), (3, [3, 1]), (3, [3, 1]),
     ]  # fmt: skip
     mock.client(broker=2).call(produce_request(batch(b"a"), partition=1), 9)
-    assert mock.log("t", 1).end == 1
+    assert mock.log("t", 1).log_end_offset == 1
 
 
 @pytest.mark.parametrize(

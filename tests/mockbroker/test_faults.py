@@ -38,7 +38,7 @@ def test_an_error_a_number_of_times(mock):
     assert [produce_code(client) for _ in range(3)] == [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 2 + [ErrorCode.NONE]
     assert fault.fired == 2
     assert not fault.active
-    assert mock.log("t").end == 1
+    assert mock.log("t").log_end_offset == 1
 
 
 def test_errors_reach_every_api(mock):
@@ -67,9 +67,9 @@ def test_delay(mock, when, written):
     pending = client.send(produce_request(batch(b"v")), 9)
     behind = client.send(MetadataRequest(topics=[]), 12)
     mock.clock.advance(1.9)
-    assert (pending.done, behind.done, mock.log("t").end) == (False, False, written)
+    assert (pending.done, behind.done, mock.log("t").log_end_offset) == (False, False, written)
     mock.clock.advance(0.1)
-    assert (pending.done, behind.done, mock.log("t").end, fault.fired) == (True, True, 1, 1)
+    assert (pending.done, behind.done, mock.log("t").log_end_offset, fault.fired) == (True, True, 1, 1)
 
 
 @pytest.mark.parametrize(("when", "written"), [("before", 0), ("after", 1)])
@@ -79,7 +79,7 @@ def test_drop(mock, when, written):
     pending = client.send(produce_request(batch(b"v")), 9)
     behind = client.send(MetadataRequest(topics=[]), 12)
     mock.clock.advance(3600)
-    assert (pending.done, behind.done, client.closed, mock.log("t").end) == (False, False, False, written)
+    assert (pending.done, behind.done, client.closed, mock.log("t").log_end_offset) == (False, False, False, written)
     assert produce_code(mock.client()) == 0
 
 
@@ -88,7 +88,7 @@ def test_disconnect(mock, when, written):
     mock.faults.disconnect("Produce", when=when, times=1)
     client = mock.client()
     client.send(produce_request(batch(b"v")), 9)
-    assert (client.closed, bytes(client.output), mock.log("t").end) == (True, b"", written)
+    assert (client.closed, bytes(client.output), mock.log("t").log_end_offset) == (True, b"", written)
 
 
 @pytest.mark.parametrize("after_bytes", [0, 3, 4, 10, 1_000])
@@ -152,7 +152,7 @@ def test_held_requests_go_on_when_they_are_released(mock, when, written):
     first, second = one.send(produce_request(batch(b"1")), 9), two.send(produce_request(batch(b"2")), 9)
     behind = one.send(MetadataRequest(topics=[]), 12)
     mock.clock.advance(3600)
-    assert (first.done, second.done, behind.done, mock.log("t").end) == (False, False, False, 2 * written)
+    assert (first.done, second.done, behind.done, mock.log("t").log_end_offset) == (False, False, False, 2 * written)
     assert [exchange.client.connection for exchange in barrier.held] == [1, 2]
     barrier.release(1)
     mock.clock.advance()

@@ -112,7 +112,7 @@ def test_refused_records(data, version, error):
     client = mock.client()
     answer = produced(client.call(produce_request(data), version))
     assert (ErrorCode.of(answer.error_code), answer.base_offset) == (error, -1)
-    assert mock.log("t").end == 0
+    assert mock.log("t").log_end_offset == 0
     assert produced(client.call(produce_request(batch(b"good")), version)).error_code == 0
 
 
@@ -194,7 +194,7 @@ def test_sequences_of_an_idempotent_producer():
     assert sequence(client, 8) == gap
     assert sequence(client, 6, count=2) == gap  # not the same batch
     assert sequence(client, 7, count=3) == (0, 7)
-    assert mock.log("t").end == 10
+    assert mock.log("t").log_end_offset == 10
 
 
 def test_epochs_of_an_idempotent_producer():
@@ -233,7 +233,7 @@ def test_records_without_key_on_a_compacted_topic_are_named(version):
     if version >= 8:
         assert answer.error_message.startswith("One or more records have been rejected due to 2 record errors in total")
         assert "without key in topic partition t-0" in answer.record_errors[0].batch_index_error_message
-    assert mock.log("t").end == 0
+    assert mock.log("t").log_end_offset == 0
 
 
 NOW = 1_700_000_000_000

@@ -89,14 +89,14 @@ class Reader:
     async def left(self) -> dict[int, str]:
         """By partition what is still to be read."""
         return {
-            partition.index: f"at {position} of {partition.log.end}"
+            partition.index: f"at {position} of {partition.log.log_end_offset}"
             for partition in self.sim.topic.partitions
             if not self.has_read(partition, position := await self.position(partition.index))
         }
 
     def has_read(self, partition: Partition, position: int | None) -> bool:
         """Whether everything was read of a partition; the same offset in a topic that was deleted is none of it."""
-        if position != partition.log.end:
+        if position != partition.log.log_end_offset:
             return False
         read = self.read[partition.index]
         return position == 0 or (bool(read) and read[-1].value == messages_in(partition)[-1].value)

@@ -35,7 +35,7 @@ def append_end_of_transaction(cluster, topic, partition):
 
     def append():
         kept = cluster.cluster.partition(topic, partition)
-        kept.log.append(stamp_batch(next(records.read_batches(marker)), kept.log.end, kept.leader_epoch, None))
+        kept.log.append(stamp_batch(next(records.read_batches(marker)), kept.log.log_end_offset, kept.leader_epoch, None))
 
     cluster.call(append)
 

@@ -34,11 +34,11 @@ def _delete(context: RequestContext, name: str, wanted: DeleteRecordsRequest.Top
         answer.error_code = ErrorCode.POLICY_VIOLATION
     else:
         log = found.log
-        offset = log.end if wanted.offset == _TO_THE_END else wanted.offset
-        if not 0 <= offset <= log.end:
+        offset = log.high_watermark if wanted.offset == _TO_THE_END else wanted.offset
+        if not 0 <= offset <= log.high_watermark:
             answer.error_code = ErrorCode.OFFSET_OUT_OF_RANGE
         else:
-            if offset > log.start:
+            if offset > log.log_start_offset:
                 log.delete_before(offset)
-            answer.low_watermark = log.start
+            answer.low_watermark = log.log_start_offset
     return answer

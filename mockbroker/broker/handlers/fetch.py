@@ -1,28 +1,31 @@
-"""Fetch 0-18: records from an offset on, at once or as soon as `min_bytes` are there or `max_wait_ms` has passed.
+"""Fetch 0-18: records from an offset on. `broker/delayed_fetch.py` decides whether a fetch has to wait for them.
 
 Size limits are Kafka's: an answer is cut off in the middle of a batch, but from version 3 the first comes whole (KIP-74).
-Versions 0-3 get the record format that they can read. Errors of partitions that are here answer at once. From version 7 there
-are sessions (KIP-227), from 11 on followers answer too and leaders send clients to one in their rack (KIP-392), from 12 on a
-log that has diverged from the client's is found out (KIP-595), from 16 on errors name the new leader (KIP-951).
+Versions 0-3 get the record format that they can read. From version 7 there are sessions (KIP-227), from 11 on followers answer
+too and leaders send clients to one in their rack (KIP-392), from 12 on a log that has diverged from the client's is found out
+(KIP-595), from 16 on errors name the new leader (KIP-951).
 
 Left out: aborted transactions, fetches of replicas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kafkawire.errors import BrokerError, ErrorCode
 from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
-from mockbroker.broker.answers import Answer, Wait
+from mockbroker.broker.answers import Answer
 from mockbroker.broker.context import RequestContext
+from mockbroker.broker.delayed_fetch import DelayedFetch, FetchTarget
+from mockbroker.broker.isolation import READ_COMMITTED, readable_end
 from mockbroker.broker.sessions import FINAL_EPOCH, FIRST_EPOCH, FetchSession, PartitionKey, next_epoch
 from mockbroker.records.formats import down_convert
-from mockbroker.state.log import NO_EPOCH_END, EpochEnd
-from mockbroker.state.topics import Partition, Topic
+from mockbroker.state.log import NO_EPOCH_END, PartitionLog
+from mockbroker.state.topics import Partition
+from mockbroker.state.waiting import Watchers
 
 if TYPE_CHECKING:
     from kafkawire.protocol.wire import Buffer
@@ -33,62 +36,59 @@ __all__ = ["handle"]
 _Wanted = FetchRequest.Topic.Partition
 _TopicAnswer = FetchResponse.FetchableTopicResponse
 _PartitionAnswer = _TopicAnswer.PartitionData
-_READ_COMMITTED = 1
-_UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _NEWER_LEADER = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-_NAMES_LEADERS_SINCE = 16
+_SESSIONS, _FOLLOWERS_ANSWER, _TOPIC_IDS, _NAMES_LEADERS = 7, 11, 13, 16
+"""Versions of the API that brought them."""
 _RACK_AWARE = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Fetch:
-    """A request that is being served, and the session that it belongs to."""
+    """Request that is being served, and its session."""
 
+    context: RequestContext
     request: FetchRequest
     asked: Sequence[tuple[PartitionKey, _Wanted]]
-    """By a request without a session."""
+    """Partitions that the request names."""
     session: FetchSession | None
-    """Of an incremental request."""
-    deadline: float
+    """Session of an incremental request."""
     max_bytes: int
-    min_bytes: int
-
-
-class _Target(NamedTuple):
-    """One partition of the request, and what it leads to: records, an error, another replica, or a diverging epoch."""
-
-    key: PartitionKey
-    wanted: _Wanted
-    topic: Topic | None
-    found: Partition | ErrorCode
-    diverging: EpochEnd | None = None
-    preferred_replica: int = -1
-
-    @property
-    def unknown(self) -> bool:
-        """Whether the broker need not look into any log to answer."""
-        return isinstance(self.found, ErrorCode) and self.found in _UNKNOWN
 
 
 def handle(context: RequestContext, request: FetchRequest, now: float) -> Answer:
-    sessions = context.sessions
     asked = list(_asked(request))
     session: FetchSession | None = None
     if request.session_epoch in (FIRST_EPOCH, FINAL_EPOCH):
-        sessions.close(request.session_id)
+        context.sessions.close(request.session_id)
     else:
-        found = sessions.go_on(request.session_id, request.session_epoch, now, by_topic_id=context.version >= 13)
+        found = _resume_session(context, request, asked, now)
         if isinstance(found, ErrorCode):
             return FetchResponse(error_code=found)
-        found.update(asked, _forgotten(request))
         if len(found):
             session = found
         else:
-            sessions.close(found.id)
+            context.sessions.close(found.id)
             asked = []
     max_bytes = min(request.max_bytes, int(context.cluster.config.get("fetch.max.bytes", request.max_bytes)))
-    deadline = now + max(request.max_wait_ms, 0) / 1000
-    return _answer(context, _Fetch(request, asked, session, deadline, max_bytes, min(request.min_bytes, max_bytes)), now)
+    fetch = _Fetch(context, request, asked, session, max_bytes)
+    return DelayedFetch(
+        deadline=now + max(request.max_wait_ms, 0) / 1000,
+        min_bytes=min(request.min_bytes, max_bytes),
+        look=partial(_targets, fetch),
+        more_changes=partial(_session_changes, session),
+        respond=partial(_response, fetch),
+    ).try_complete(now)
+
+
+def _resume_session(
+    context: RequestContext, request: FetchRequest, asked: Iterable[tuple[PartitionKey, _Wanted]], now: float
+) -> FetchSession | ErrorCode:
+    """Find the session of an incremental request and apply the request's changes to it."""
+    by_topic_id = context.version >= _TOPIC_IDS
+    found = context.sessions.go_on(request.session_id, request.session_epoch, now, by_topic_id=by_topic_id)
+    if isinstance(found, FetchSession):
+        found.update(asked, _forgotten(request))
+    return found
 
 
 def _asked(request: FetchRequest) -> Iterator[tuple[PartitionKey, _Wanted]]:
@@ -103,46 +103,51 @@ def _forgotten(request: FetchRequest) -> Iterator[PartitionKey]:
             yield PartitionKey(topic.topic, topic.topic_id, index)
 
 
-def _answer(context: RequestContext, fetch: _Fetch, now: float) -> Answer:
+def _session_changes(session: FetchSession | None) -> Sequence[Watchers]:
+    """Watchers of the partitions of a session that rest."""
+    return [session.changed] if session is not None and session.rests else []
+
+
+def _targets(fetch: _Fetch) -> list[FetchTarget]:
+    """Partitions to answer, those that are not known last, as Kafka has them."""
     session = fetch.session
     # A fault may be about a partition that rests.
-    wanted = fetch.asked if session is None else session.wanted(resting=bool(context.all_injected))
-    targets = [_find(context, fetch.request, key, one) for key, one in wanted]
-    targets.sort(key=lambda target: target.unknown)  # as Kafka, which puts them behind the others
-    known = [target for target in targets if not target.unknown]
-    logs = [target.found.log for target in known if isinstance(target.found, Partition)]
-    at_once = len(logs) < len(known) or any(target.diverging or target.preferred_replica != -1 for target in known)
-    changes = [log.changed for log in logs]
-    if session is not None and session.rests:
-        changes.append(session.changed)
-    if now >= fetch.deadline or not changes or at_once or _available(known) >= fetch.min_bytes:
-        return _response(context, fetch, targets, now)
-    return Wait(fetch.deadline, changes, partial(_answer, context, fetch))
+    wanted = fetch.asked if session is None else session.wanted(resting=bool(fetch.context.all_injected))
+    targets = [_find(fetch.context, fetch.request, key, one) for key, one in wanted]
+    targets.sort(key=lambda target: target.unknown)
+    return targets
 
 
-def _find(context: RequestContext, request: FetchRequest, key: PartitionKey, wanted: _Wanted) -> _Target:
+def _find(context: RequestContext, request: FetchRequest, key: PartitionKey, wanted: _Wanted) -> FetchTarget:
     topic = context.cluster.find_topic(key.topic, key.topic_id)
     if isinstance(topic, ErrorCode):
-        return _Target(key, wanted, None, topic)
-    found = context.led_partition(topic, key.partition, wanted.current_leader_epoch, or_followed=context.version >= 11)
+        return FetchTarget(key, wanted, None, topic)
+    or_followed = context.version >= _FOLLOWERS_ANSWER
+    found = context.led_partition(topic, key.partition, wanted.current_leader_epoch, or_followed=or_followed)
     if isinstance(found, ErrorCode):
-        return _Target(key, wanted, topic, found)
+        return FetchTarget(key, wanted, topic, found)
+    log = found.log
+    end = readable_end(log, _replica_id(request), request.isolation_level)
     preferred = _preferred_replica(context, request, found)
     if preferred != -1:
-        return _Target(key, wanted, topic, found, preferred_replica=preferred)
+        return FetchTarget(key, wanted, topic, found, end, preferred_replica=preferred)
     if wanted.last_fetched_epoch >= 0:
-        end = found.log.end_of_epoch(wanted.last_fetched_epoch)
-        if end == NO_EPOCH_END or wanted.fetch_offset < found.log.start:
-            return _Target(key, wanted, topic, ErrorCode.OFFSET_OUT_OF_RANGE)
-        if end.epoch < wanted.last_fetched_epoch or end.offset < wanted.fetch_offset:
-            return _Target(key, wanted, topic, found, diverging=end)
-    if not found.log.start <= wanted.fetch_offset <= found.log.end:
-        return _Target(key, wanted, topic, ErrorCode.OFFSET_OUT_OF_RANGE)
-    return _Target(key, wanted, topic, found)
+        epoch_end = log.end_of_epoch(wanted.last_fetched_epoch)
+        if epoch_end == NO_EPOCH_END or wanted.fetch_offset < log.log_start_offset:
+            return FetchTarget(key, wanted, topic, ErrorCode.OFFSET_OUT_OF_RANGE)
+        if epoch_end.epoch < wanted.last_fetched_epoch or epoch_end.offset < wanted.fetch_offset:
+            return FetchTarget(key, wanted, topic, found, end, diverging=epoch_end)
+    if not log.log_start_offset <= wanted.fetch_offset <= log.log_end_offset:
+        return FetchTarget(key, wanted, topic, ErrorCode.OFFSET_OUT_OF_RANGE)
+    return FetchTarget(key, wanted, topic, found, end)
+
+
+def _replica_id(request: FetchRequest) -> int:
+    return request.replica_id if request.replica_state is None else request.replica_state.replica_id
 
 
 def _preferred_replica(context: RequestContext, request: FetchRequest, partition: Partition) -> int:
-    """The follower in the client's rack that a leader sends it to, if it is told to (KIP-392); else -1."""
+    """Follower in the client's rack that the leader sends it to, if brokers are configured so (KIP-392); else -1."""
     if not request.rack_id or partition.leader != context.broker.id or context.broker.rack == request.rack_id:
         return -1
     if context.cluster.config.get("replica.selector.class") != _RACK_AWARE:
@@ -151,27 +156,20 @@ def _preferred_replica(context: RequestContext, request: FetchRequest, partition
     return max((each for each in replicas if context.cluster.brokers[each].rack == request.rack_id), default=-1)
 
 
-def _available(targets: list[_Target]) -> int:
-    return sum(
-        min(target.found.log.size_from(target.wanted.fetch_offset), target.wanted.partition_max_bytes)
-        for target in targets
-        if isinstance(target.found, Partition)
-    )
-
-
-def _response(context: RequestContext, fetch: _Fetch, targets: list[_Target], now: float) -> FetchResponse:
-    session = fetch.session
-    if session is not None and session.epoch != next_epoch(fetch.request.session_epoch):  # gone on elsewhere meanwhile
+def _response(fetch: _Fetch, targets: Sequence[FetchTarget], now: float) -> FetchResponse:
+    context, session = fetch.context, fetch.session
+    if session is not None and session.epoch != next_epoch(fetch.request.session_epoch):  # used by a newer request meanwhile
         return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.id)
-    answers = list(_read_all(context, fetch, targets))
+    answers = list(_read_all(fetch, targets))
     if session is not None:
-        answers = [(target, answer) for target, answer in answers if _tell(context, fetch, session, target, answer)]
-    elif fetch.request.session_epoch == FIRST_EPOCH and context.version >= 7:
-        session = context.sessions.open(len(fetch.asked), now, by_topic_id=context.version >= 13)
+        answers = [(target, answer) for target, answer in answers if _tell(fetch, session, target, answer)]
+    elif fetch.request.session_epoch == FIRST_EPOCH and context.version >= _SESSIONS:
+        by_topic_id = context.version >= _TOPIC_IDS
+        session = context.sessions.open(len(fetch.asked), now, by_topic_id=by_topic_id)
         if session is not None:
             session.update(fetch.asked, ())
             for target, answer in answers:
-                _tell(context, fetch, session, target, answer)
+                _tell(fetch, session, target, answer)
     response = FetchResponse(session_id=0 if session is None else session.id)
     for target, answer in answers:
         key = target.key
@@ -190,38 +188,38 @@ def _response(context: RequestContext, fetch: _Fetch, targets: list[_Target], no
     return response
 
 
-def _tell(context: RequestContext, fetch: _Fetch, session: FetchSession, target: _Target, answer: _PartitionAnswer) -> bool:
-    """Whether an answer tells a session something new. Where there will be nothing new by itself, the partition rests."""
+def _tell(fetch: _Fetch, session: FetchSession, target: FetchTarget, answer: _PartitionAnswer) -> bool:
+    """Remember an answer in its session; True if it is news. A partition that can bring none before its log changes rests."""
     new = session.learn(target.key, answer)
+    at_end = target.diverging is None and target.wanted.fetch_offset >= target.end
     # Which replica a client should read from may change without a change of the log.
-    if isinstance(target.found, Partition) and not context.all_injected and not fetch.request.rack_id:
-        log = target.found.log
-        if target.diverging is None and target.wanted.fetch_offset == log.end:
-            session.rest(target.key, log.changed)
+    may_rest = at_end and not fetch.context.all_injected and not fetch.request.rack_id
+    if may_rest and isinstance(target.found, Partition):
+        session.rest(target.key, target.found.log.changed)
     return new
 
 
-def _read_all(context: RequestContext, fetch: _Fetch, targets: list[_Target]) -> Iterator[tuple[_Target, _PartitionAnswer]]:
+def _read_all(fetch: _Fetch, targets: Sequence[FetchTarget]) -> Iterator[tuple[FetchTarget, _PartitionAnswer]]:
     left = fetch.max_bytes
     for target in targets:
         if isinstance(target.found, ErrorCode):
-            yield target, _refusal(context, target, target.found)
+            yield target, _refusal(fetch.context, target, target.found)
             continue
         try:
-            answer = _found(context, fetch, target, target.found, left)
+            answer = _found(fetch, target, target.found, left)
         except BrokerError as refusal:
-            answer = _refusal(context, target, refusal.error)
+            answer = _refusal(fetch.context, target, refusal.error)
         left -= len(answer.records or b"")
         yield target, answer
 
 
-def _refusal(context: RequestContext, target: _Target, error: ErrorCode) -> _PartitionAnswer:
+def _refusal(context: RequestContext, target: FetchTarget, error: ErrorCode) -> _PartitionAnswer:
     # Kafka sends null for what it finds out while it reads, and an empty list for what it knows before.
     aborted: list[_PartitionAnswer.AbortedTransaction] | None = [] if target.unknown else None
     answer = _PartitionAnswer(
         partition_index=target.key.partition, error_code=error, high_watermark=-1, aborted_transactions=aborted, records=b""
     )
-    if error in _NEWER_LEADER and target.topic is not None and context.version >= _NAMES_LEADERS_SINCE:
+    if error in _NEWER_LEADER and target.topic is not None and context.version >= _NAMES_LEADERS:
         partition = target.topic.partitions[target.key.partition]
         answer.current_leader = _PartitionAnswer.LeaderIdAndEpoch(
             leader_id=partition.leader, leader_epoch=partition.leader_epoch
@@ -229,15 +227,15 @@ def _refusal(context: RequestContext, target: _Target, error: ErrorCode) -> _Par
     return answer
 
 
-def _found(context: RequestContext, fetch: _Fetch, target: _Target, partition: Partition, left: int) -> _PartitionAnswer:
-    """Records, with all that goes beside them."""
+def _found(fetch: _Fetch, target: FetchTarget, partition: Partition, left: int) -> _PartitionAnswer:
+    """Answer with records, or with the replica or the epoch that the client has to know first. left: bytes of max_bytes."""
     answer = _PartitionAnswer(
         partition_index=target.key.partition,
-        high_watermark=partition.log.end,
-        last_stable_offset=partition.log.end,
-        log_start_offset=partition.log.start,
+        high_watermark=partition.log.high_watermark,
+        last_stable_offset=partition.log.last_stable_offset,
+        log_start_offset=partition.log.log_start_offset,
         preferred_read_replica=target.preferred_replica,
-        aborted_transactions=[] if fetch.request.isolation_level == _READ_COMMITTED else None,
+        aborted_transactions=[] if fetch.request.isolation_level == READ_COMMITTED else None,
         records=b"",
     )
     if target.diverging is not None:
@@ -246,17 +244,18 @@ def _found(context: RequestContext, fetch: _Fetch, target: _Target, partition: P
         )
     elif target.preferred_replica == -1:
         limit = max(min(target.wanted.partition_max_bytes, left), 0)
-        answer.records = _read(context, partition, target.wanted.fetch_offset, limit, first=left == fetch.max_bytes)
+        answer.records = _read(fetch.context, target, partition.log, limit, first=left == fetch.max_bytes)
     return answer
 
 
-def _read(context: RequestContext, partition: Partition, offset: int, limit: int, *, first: bool) -> Buffer:
-    log = partition.log
+def _read(context: RequestContext, target: FetchTarget, log: PartitionLog, limit: int, *, first: bool) -> Buffer:
+    """Read up to `limit` bytes, in a format that the version can read. first: the answer has no records before these."""
+    offset, end = target.wanted.fetch_offset, target.end
     if context.version >= 3:
-        whole = log.first_size(offset)
+        whole = log.first_size(offset, end)
         if whole > limit:
             limit = whole if first else 0
-    data = log.read(offset, limit)
+    data = log.read(offset, limit, end)
     readable_magic = 0 if context.version < 2 else 1 if context.version < 4 else 2
     if context.cluster.profile.magic <= readable_magic:
         return data

@@ -14,6 +14,7 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from mockbroker.broker.answers import Answer
 from mockbroker.broker.context import RequestContext
+from mockbroker.broker.isolation import readable_end
 from mockbroker.broker.registry import advertised
 from mockbroker.state.log import PartitionLog, TimestampedOffset
 from mockbroker.state.topics import Partition
@@ -53,7 +54,7 @@ def _topic(
     often = Counter(wanted.partition_index for wanted in asked.partitions)
     wanted_once = {wanted.partition_index: wanted for wanted in asked.partitions}.values()
     answers = [
-        _list(context, asked.name, wanted, request.replica_id, now_ms)
+        _list(context, request, asked.name, wanted, now_ms)
         if often[wanted.partition_index] == 1
         else _PartitionAnswer(partition_index=wanted.partition_index, error_code=ErrorCode.INVALID_REQUEST)
         for wanted in wanted_once
@@ -62,17 +63,20 @@ def _topic(
 
 
 def _list(
-    context: RequestContext, name: str, wanted: ListOffsetsRequest.Topic.Partition, replica_id: int, now_ms: int
+    context: RequestContext, request: ListOffsetsRequest, name: str, wanted: ListOffsetsRequest.Topic.Partition, now_ms: int
 ) -> _PartitionAnswer:
     answer = _PartitionAnswer(partition_index=wanted.partition_index)
-    found = _find(context, name, wanted, replica_id)
+    found = _find(context, name, wanted, request.replica_id)
     special = _special(context, wanted.timestamp)
     if isinstance(found, ErrorCode):
         answer.error_code = found
-    elif context.version == 0:
-        answer.old_style_offsets = _segments(found.log, special or wanted.timestamp, now_ms)[: max(wanted.max_num_offsets, 0)]
+        return answer
+    end = readable_end(found.log, request.replica_id, request.isolation_level)
+    if context.version == 0:
+        segments = _segments(found.log, special or wanted.timestamp, end, now_ms)
+        answer.old_style_offsets = segments[: max(wanted.max_num_offsets, 0)]
     else:
-        record = found.log.first_since(wanted.timestamp) if special is None else _lookup(found, special)
+        record = _lookup(found, wanted.timestamp, special, end)
         if record is not None:
             answer.offset, answer.timestamp = record.offset, record.timestamp
             if context.version >= 4:
@@ -105,18 +109,24 @@ def _find(
     return context.led_partition(topic, wanted.partition_index, epoch, or_followed=replica_id == _DEBUGGING)
 
 
-def _lookup(partition: Partition, special: int) -> TimestampedOffset | None:
+def _lookup(partition: Partition, timestamp: int, special: int | None, end: int) -> TimestampedOffset | None:
+    """Find an offset by its timestamp or its special meaning; records from the offset `end` on are not seen."""
     log = partition.log
     if special == _LATEST:
-        return TimestampedOffset(log.end, -1, partition.leader_epoch)
+        return TimestampedOffset(end, -1, partition.leader_epoch)
     if special == _EARLIEST:
-        return TimestampedOffset(log.start, -1, log.leader_epoch_at_start())
-    return log.latest_timestamp() if special == _MAX_TIMESTAMP else None
+        return TimestampedOffset(log.log_start_offset, -1, log.leader_epoch_at_start())
+    if special == _MAX_TIMESTAMP:
+        found = log.latest_timestamp()
+    else:
+        found = log.first_since(timestamp) if special is None else None
+    return found if found is not None and found.offset < end else None
 
 
-def _segments(log: PartitionLog, timestamp: int, now_ms: int) -> list[int]:
-    """The start of the one segment, dated by its last change, and the end of the log, dated now: those that are old enough."""
-    dated = [(log.end, now_ms), *([(log.start, log.modified_ms)] if log.end > log.start else [])]
+def _segments(log: PartitionLog, timestamp: int, end: int, now_ms: int) -> list[int]:
+    """Offsets that are old enough, of the end, dated now, and the start of the one segment, dated by its last change."""
+    start = log.log_start_offset
+    dated = [(end, now_ms), *([(start, log.modified_ms)] if end > start else [])]
     if timestamp == _EARLIEST:
-        return [log.start]
+        return [start]
     return [offset for offset, date in dated if timestamp == _LATEST or date <= timestamp]

@@ -85,7 +85,7 @@ def _produce(
         _append(context, request, topic, data, answer, now)
     except RecordsRejectedError as refusal:
         answer.error_code, answer.error_message = refusal.error, refusal.message
-        answer.log_start_offset = topic.partitions[data.index].log.start
+        answer.log_start_offset = topic.partitions[data.index].log.log_start_offset
         answer.record_errors = [
             _PartitionAnswer.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=reason)
             for index, reason in refusal.reasons.items()
@@ -98,7 +98,7 @@ def _produce(
     except BrokerError as refusal:
         answer.error_code = refusal.error
         if refusal.error in _TELL_WHERE_THE_LOG_STARTS:
-            answer.log_start_offset = topic.partitions[data.index].log.start
+            answer.log_start_offset = topic.partitions[data.index].log.log_start_offset
     if answer.error_code == ErrorCode.NOT_LEADER_OR_FOLLOWER and context.version >= 10:  # KIP-951
         partition = topic.partitions[data.index]
         answer.current_leader = _PartitionAnswer.LeaderIdAndEpoch(
@@ -130,7 +130,7 @@ def _append(
     appended = append(found, data.records, context.version, cluster.profile.magic, cluster.wall_clock_ms(now), limit_times=True)
     answer.base_offset = appended.base_offset
     answer.log_append_time_ms = appended.log_append_time
-    answer.log_start_offset = found.log.start
+    answer.log_start_offset = found.log.log_start_offset
 
 
 def _refusal(context: RequestContext, request: ProduceRequest, found: Partition | ErrorCode) -> ErrorCode | None:
