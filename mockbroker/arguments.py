@@ -1,20 +1,58 @@
-"""Checks of the arguments of faults, journal and clock: a mistake there must not make a test green."""
+"""Types and ranges of the arguments of the mock's methods, and their checks: a mistake in a test must not make it pass."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
 
 from kafkawire.errors import ErrorCode
 
-__all__ = ["LONGEST", "check_argument", "check_options", "hints", "misfit", "shown"]
+__all__ = [
+    "Count",
+    "Int32",
+    "Ordinal",
+    "Probability",
+    "Range",
+    "Seconds",
+    "Size",
+    "Version",
+    "bare_type",
+    "check_argument",
+    "check_arguments",
+    "hints",
+    "mismatch_of",
+    "short_repr",
+]
 
-LONGEST = 1e8
-"""Seconds, about three years: no clock goes further at once, and nothing waits longer."""
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Values that a number may have, both ends included."""
+
+    lowest: float
+    highest: float
+
+
+LONGEST: Final = 1e8
+"""Seconds, about three years: the clock advances no further at once, and nothing waits longer."""
 
 _INT32, _INT64 = 2**31 - 1, 2**63 - 1
-_FORMS = {
+_ANY_NUMBER = Range(-_INT64 - 1, _INT64)
+
+Int32 = Annotated[int, Range(0, _INT32)]
+"""Ids, indexes and sizes as the protocol has them."""
+Version = Annotated[int, Range(0, 2**15 - 1)]
+Size = Annotated[int, Range(1, _INT32)]
+"""Bytes, at least one."""
+Count = Annotated[int, Range(0, _INT64)]
+Ordinal = Annotated[int, Range(1, _INT64)]
+"""Number of something that is counted from 1."""
+Probability = Annotated[float, Range(0, 1)]
+Seconds = Annotated[float, Range(0, LONGEST)]
+
+_EXPECTED = {
     int: "a whole number",
     float: "a number",
     str: "text",
@@ -23,30 +61,21 @@ _FORMS = {
     dict: "an object",
     ErrorCode: "an ErrorCode",
 }
-_RANGES: Mapping[str, tuple[float, float]] = {
-    "after_bytes": (0, _INT32),
-    "broker": (0, _INT32),
-    "connection": (1, _INT64),
-    "count": (0, _INT64),
-    "nth": (1, _INT64),
-    "partition": (0, _INT32),
-    "pause": (0, LONGEST),
-    "probability": (0, 1),
-    "seconds": (0, LONGEST),
-    "size": (1, _INT32),
-    "throttle_time_ms": (0, _INT32),
-    "timeout": (0, LONGEST),
-    "times": (1, _INT64),
-    "version": (0, 2**15 - 1),
-}
-_LONGEST_SHOWN = 100
+_LONGEST_REPR = 100
 
 
-def misfit(value: object, wanted: Any) -> str | None:
-    """In words, what a value has to be; None if it is: of one of JSON's types, ErrorCode, or one of a Literal.
+def bare_type(wanted: Any) -> Any:
+    """Return the type without its range."""
+    return get_args(wanted)[0] if get_origin(wanted) is Annotated else wanted
 
-    Numbers are finite, and whole ones fit into 64 bits.
+
+def mismatch_of(value: object, wanted: Any) -> str | None:
+    """Describe the type that a value should have; None if it has it.
+
+    wanted: a type of JSON, ErrorCode, a Literal, or one of these with a range, which is not checked. Numbers are finite, and
+    whole numbers fit into 64 bits.
     """
+    wanted = bare_type(wanted)
     if get_origin(wanted) is Literal:
         return None if value in get_args(wanted) else " or ".join(map(repr, get_args(wanted)))
     if isinstance(value, bool):
@@ -54,39 +83,42 @@ def misfit(value: object, wanted: Any) -> str | None:
     elif not isinstance(value, int | float):
         fits = isinstance(value, wanted)
     elif wanted is float:
-        fits = abs(value) <= _INT64  # not of infinity, nor of what is no number
+        fits = abs(value) <= _INT64  # False for infinity and NaN
     else:
         fits = isinstance(value, wanted) and -_INT64 - 1 <= value <= _INT64
-    return None if fits else _FORMS[wanted]
+    return None if fits else _EXPECTED[wanted]
 
 
-def shown(value: object) -> str:
-    """A value for a message, cut where it is long."""
+def short_repr(value: object) -> str:
+    """Return the repr of a value for a message, cut off where it is long."""
     text = repr(value)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+    return text if len(text) <= _LONGEST_REPR else f"{text[:_LONGEST_REPR]}..."
 
 
-def check_options(what: str, given: Mapping[str, object], wanted: Mapping[str, Any]) -> None:
-    """Check arguments by the types that they may have. Raises TypeError for an unknown name or type, ValueError for a range."""
+def check_arguments(function: str, given: Mapping[str, object], wanted: Mapping[str, Any]) -> None:
+    """Check keyword arguments by name, type and range.
+
+    Raises TypeError for an unknown name or a wrong type, ValueError for a value out of range.
+    """
     for name, value in given.items():
         if name not in wanted:
-            raise TypeError(f"{what} takes no {name!r}; it takes {', '.join(wanted)}")
+            raise TypeError(f"{function} takes no {name!r}; it takes {', '.join(wanted)}")
         check_argument(name, value, wanted[name])
 
 
 def check_argument(name: str, value: object, wanted: Any) -> None:
-    """Check one argument: its type, and its range if it is a number. Raises TypeError, ValueError."""
-    form = misfit(value, wanted)
-    if form is not None:
-        raise (ValueError if wanted is float and isinstance(value, float) else TypeError)(
-            f"{name!r} is {shown(value)}; it has to be {form}"
+    """Check the type of an argument, and its range if it is a number. Raises TypeError, ValueError."""
+    expected = mismatch_of(value, wanted)
+    if expected is not None:
+        raise (ValueError if bare_type(wanted) is float and isinstance(value, float) else TypeError)(
+            f"{name!r} is {short_repr(value)}; it has to be {expected}"
         )
-    lowest, highest = _RANGES.get(name, (-_INT64 - 1, _INT64))
-    if isinstance(value, int | float) and not lowest <= value <= highest:
-        raise ValueError(f"{name!r} is {shown(value)}; it has to be from {lowest:g} to {highest:g}")
+    allowed = _ANY_NUMBER if bare_type(wanted) is wanted else get_args(wanted)[1]
+    if isinstance(value, int | float) and not allowed.lowest <= value <= allowed.highest:
+        raise ValueError(f"{name!r} is {short_repr(value)}; it has to be from {allowed.lowest:g} to {allowed.highest:g}")
 
 
 @cache
 def hints(kind: Hashable) -> dict[str, Any]:
-    """The types of a TypedDict's keys, by name."""
-    return get_type_hints(kind)
+    """Return the types of a TypedDict's keys, by name, with their ranges."""
+    return get_type_hints(kind, include_extras=True)

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from typing import NoReturn
 
 from kafkawire.errors import KafkaError
+from mockbroker.json_values import parse_json
 from mockbroker.mock import MockCluster
-from mockbroker.plain import parse
 from mockbroker.profiles import LATEST
 
 __all__ = ["main"]
@@ -119,7 +119,7 @@ def _config(text: str) -> tuple[str, str]:
 
 def _json(text: str) -> dict[str, object]:
     try:
-        found = parse(text)
+        found = parse_json(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no JSON: {error}") from None
     if not isinstance(found, dict):

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from kafkawire.message import Header, Message
 from kafkawire.protocol import records
 from kafkawire.protocol.murmur2 import murmur2
-from mockbroker.plain import get, parse
+from mockbroker.json_values import checked_field, parse_json
 from mockbroker.records.formats import re_encode
 from mockbroker.records.validator import append
 
@@ -104,9 +104,9 @@ def load(cluster: Cluster, lines: Iterable[str], now: float) -> int:
         if not line.strip():
             continue
         try:
-            plain = parse(line)
+            plain = parse_json(line)
             if isinstance(plain, dict) and "partitions" in plain:
-                topics[get(plain, "topic", str)] = {**plain, "partitions": get(plain, "partitions", int)}
+                topics[checked_field(plain, "topic", str)] = {**plain, "partitions": checked_field(plain, "partitions", int)}
             else:
                 loaded.append(from_plain(plain))
         except ValueError as error:
@@ -116,7 +116,7 @@ def load(cluster: Cluster, lines: Iterable[str], now: float) -> int:
         named["partitions"] = max(named["partitions"], (record.partition or 0) + 1)
     for name, plain in topics.items():
         if name not in cluster.topics:
-            cluster.create_topic(name, plain["partitions"], configs=get(plain, "configs", dict, {}))
+            cluster.create_topic(name, plain["partitions"], configs=checked_field(plain, "configs", dict, {}))
     append_all(cluster, loaded, now)
     return len(loaded)
 
@@ -147,12 +147,12 @@ def from_plain(plain: Any, topic: str | None = None) -> Record:
         fault = f"has no {min(unknown)!r}" if unknown else "needs a 'value', which may be null"
         raise ValueError(f"a record {fault}; it may have topic, partition, timestamp, key, value and headers")
     return Record(
-        get(plain, "topic", str) if topic is None else topic,
+        checked_field(plain, "topic", str) if topic is None else topic,
         _bytes(plain["value"]),
         _bytes(plain.get("key")),
-        get(plain, "partition", int, None),
-        get(plain, "timestamp", int, None),
-        tuple(map(_header, get(plain, "headers", list, []))),
+        checked_field(plain, "partition", int, None),
+        checked_field(plain, "timestamp", int, None),
+        tuple(map(_header, checked_field(plain, "headers", list, []))),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Self
 from kafkawire.errors import broker_error
 from kafkawire.message import Header, Message, TopicPartition
 from mockbroker import data
-from mockbroker.arguments import check_argument
+from mockbroker.arguments import Int32, check_argument
 from mockbroker.broker.services import ClusterServices
 from mockbroker.configs.values import ConfigText, as_text
 from mockbroker.drive.addresses import as_address, check_port
@@ -304,7 +304,7 @@ class MockCluster:
         """The offset that a group has committed for a partition."""
         check_argument("group", group, str)
         check_argument("topic", topic, str)
-        check_argument("partition", partition, int)
+        check_argument("partition", partition, Int32)
         found = self.call(lambda: self.groups.committed(group, TopicPartition(topic, partition)))
         return None if found is None else found.offset
 

@@ -20,7 +20,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from kafkawire.errors import BrokerError, ErrorCode
 from mockbroker.control.resources import RESOURCES, Ask, Lines, Refused
 from mockbroker.drive.addresses import as_address, listening_on
-from mockbroker.plain import parse
+from mockbroker.json_values import parse_json
 
 if TYPE_CHECKING:
     from mockbroker.mock import MockCluster
@@ -170,7 +170,7 @@ def _body(text: str, *, lines: bool) -> Any:
     if lines or not text:
         return text or None
     try:
-        return parse(text)
+        return parse_json(text)
     except ValueError as error:
         raise ValueError(f"the body is no JSON: {error}") from None
 

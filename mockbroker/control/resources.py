@@ -9,12 +9,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mockbroker import data
-from mockbroker.arguments import hints, shown
+from mockbroker.arguments import bare_type, hints, short_repr
 from mockbroker.configs.values import ConfigText, as_text
 from mockbroker.control.views import show_broker, show_group, show_topic
+from mockbroker.json_values import checked_field, checked_value
 from mockbroker.observe.faults import Barrier, Fault
 from mockbroker.observe.selection import Selection
-from mockbroker.plain import as_type, get
 
 if TYPE_CHECKING:
     from mockbroker.mock import MockBroker, MockCluster
@@ -43,7 +43,7 @@ class Ask(NamedTuple):
     @property
     def fields(self) -> Mapping[str, Any]:
         """The body, which has to be an object; empty if there is none."""
-        return {} if self.body is None else as_type("the body", self.body, dict)
+        return {} if self.body is None else checked_value("the body", self.body, dict)
 
     def whole(self, name: str, default: int) -> int:
         """A whole number of the query."""
@@ -57,9 +57,9 @@ class Ask(NamedTuple):
 
     def _number(self, name: str, kind: type[Any], default: float) -> Any:
         try:
-            return as_type(name, kind(self.query.get(name, default)), kind)
+            return checked_value(name, kind(self.query.get(name, default)), kind)
         except ValueError:
-            raise ValueError(f"{name!r} is {shown(self.query[name])}; it has to be a number") from None
+            raise ValueError(f"{name!r} is {short_repr(self.query[name])}; it has to be a number") from None
 
 
 class Lines(str):
@@ -138,7 +138,7 @@ def _broker_do(ask: Ask) -> Any:
 def _advertise(ask: Ask) -> Any:
     """Have clients told of another address, such as that of a proxy: {"host": "proxy", "port": 9092}."""
     broker = _find_broker(ask)
-    broker.advertise(get(ask.fields, "host", str), get(ask.fields, "port", int))
+    broker.advertise(checked_field(ask.fields, "host", str), checked_field(ask.fields, "port", int))
     return show_broker(broker)
 
 
@@ -151,8 +151,8 @@ def _topics(ask: Ask) -> Any:
 @_serves("POST", "/topics")
 def _create_topic(ask: Ask) -> Any:
     """Create a topic: {"name": "t", "partitions": 1, "replicationFactor": -1, "configs": {"max.message.bytes": "1000"}}."""
-    name, partitions = get(ask.fields, "name", str), get(ask.fields, "partitions", int, 1)
-    replicas, configs = get(ask.fields, "replicationFactor", int, -1), get(ask.fields, "configs", dict, {})
+    name, partitions = checked_field(ask.fields, "name", str), checked_field(ask.fields, "partitions", int, 1)
+    replicas, configs = checked_field(ask.fields, "replicationFactor", int, -1), checked_field(ask.fields, "configs", dict, {})
     given = {key: as_text(_config_value(key, value)) for key, value in configs.items()}
     ask.kafka.call(lambda: ask.kafka.cluster.create_topic(name, partitions, replicas, configs=given))
     return _topic(ask._replace(names=(name,)))
@@ -173,15 +173,17 @@ def _delete_topic(ask: Ask) -> Any:
 @_serves("POST", "/topics/{topic}/leader")
 def _move_leader(ask: Ask) -> Any:
     """Move a partition to another leader, or to none: {"partition": 0, "broker": 2}, {"partition": 0, "broker": null}."""
-    ask.kafka.move_leader(ask.names[0], get(ask.fields, "partition", int), get(ask.fields, "broker", int, None))
+    ask.kafka.move_leader(
+        ask.names[0], checked_field(ask.fields, "partition", int), checked_field(ask.fields, "broker", int, None)
+    )
     return _topic(ask)
 
 
 @_serves("POST", "/topics/{topic}/replicas")
 def _set_replicas(ask: Ask) -> Any:
     """Give a partition other replicas, the preferred one first: {"partition": 0, "brokers": [2, 3]}."""
-    brokers = [as_type("brokers", broker, int) for broker in get(ask.fields, "brokers", list)]
-    ask.kafka.set_replicas(ask.names[0], get(ask.fields, "partition", int), brokers)
+    brokers = [checked_value("brokers", broker, int) for broker in checked_field(ask.fields, "brokers", list)]
+    ask.kafka.set_replicas(ask.names[0], checked_field(ask.fields, "partition", int), brokers)
     return _topic(ask)
 
 
@@ -225,16 +227,16 @@ def _delete_group(ask: Ask) -> Any:
 def _reset_offsets(ask: Ask) -> Any:
     """Commit for a group that has no members: {"topic": "t", "partition": 0, "offset": 17}, or a list."""
     for body in ask.body if isinstance(ask.body, list) else [ask.fields]:
-        one = as_type("the body", body, dict)
-        topic, partition = get(one, "topic", str), get(one, "partition", int, 0)
-        ask.kafka.commit(ask.names[0], topic, partition, get(one, "offset", int))
+        one = checked_value("the body", body, dict)
+        topic, partition = checked_field(one, "topic", str), checked_field(one, "partition", int, 0)
+        ask.kafka.commit(ask.names[0], topic, partition, checked_field(one, "offset", int))
     return _group(ask)
 
 
 @_serves("POST", "/groups/{group}/coordinator")
 def _move_coordinator(ask: Ask) -> Any:
     """Make another broker the coordinator of a group, and of those that are kept in the same partition: {"broker": 2}."""
-    ask.kafka.move_coordinator(ask.names[0], get(ask.fields, "broker", int))
+    ask.kafka.move_coordinator(ask.names[0], checked_field(ask.fields, "broker", int))
     return {"group": ask.names[0], "coordinator": ask.kafka.coordinator(ask.names[0])}
 
 
@@ -301,7 +303,7 @@ def _release(ask: Ask) -> Any:
     fault = _find_fault(ask)
     if not isinstance(fault, Barrier):
         raise Refused(HTTPStatus.BAD_REQUEST, f"fault {fault.id} holds nothing: only the action 'hold' does")
-    fault.release(get(ask.fields, "count", int, None))
+    fault.release(checked_field(ask.fields, "count", int, None))
     return fault.to_dict()
 
 
@@ -343,13 +345,13 @@ def _clock_do(ask: Ask) -> Any:
         case "release":
             clock.release()
         case _:
-            clock.advance(get(ask.fields, "seconds", float))
+            clock.advance(checked_field(ask.fields, "seconds", float))
     return _clock(ask)
 
 
 def _config_value(name: str, value: Any) -> ConfigText:
     if not isinstance(value, str | int | float):
-        raise ValueError(f"{name!r} is {shown(value)}; it has to be text, a number, true or false")  # noqa: TRY004 - of JSON
+        raise ValueError(f"{name!r} is {short_repr(value)}; it has to be text, a number, true or false")  # noqa: TRY004 - of JSON
     return value
 
 
@@ -372,7 +374,7 @@ def _selection(ask: Ask) -> Selection:
     selection: Any = {}
     for name, wanted in hints(Selection).items():
         if name in ask.query:
-            selection[name] = ask.whole(name, 0) if wanted is int else ask.query[name]
+            selection[name] = ask.whole(name, 0) if bare_type(wanted) is int else ask.query[name]
     unknown = ask.query.keys() - hints(Selection).keys() - {"api", "count", "timeout"}
     if unknown:
         raise ValueError(f"nothing is selected by {min(unknown)!r}, only by api, {', '.join(hints(Selection))}")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from mockbroker.arguments import check_argument
+from mockbroker.arguments import Seconds, check_argument
 
 if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
@@ -70,7 +70,7 @@ class MockClock:
         """
         if seconds < 0:
             raise ValueError(f"time cannot go back ({seconds} s)")
-        check_argument("seconds", seconds, float)
+        check_argument("seconds", seconds, Seconds)
         self._driver.call(lambda: self._advance(seconds))
 
     def _hold(self) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.fetch import FetchResponse
+from mockbroker.arguments import Int32, Seconds, Size
 from mockbroker.broker.answers import CLOSE, HANG, Silence
 from mockbroker.broker.observers import When
 from mockbroker.state.timers import NEVER
@@ -90,7 +91,7 @@ class Fail(Action):
 class Delay(Action):
     """Hold the answer back, and with it whatever is queued behind it on the connection."""
 
-    seconds: float
+    seconds: Seconds
     when: When = "after"
 
     def wait(self, when: When, exchange: Exchange, now: float) -> tuple[float, Sequence[Watchers]] | None:
@@ -152,7 +153,7 @@ class Throttle(Action):
     Versions without the field keep the time to themselves.
     """
 
-    throttle_time_ms: int
+    throttle_time_ms: Int32
 
     def change(self, response: Response) -> None:
         if hasattr(response, "throttle_time_ms"):
@@ -205,7 +206,7 @@ class Flip(Action):
 class Cut(Action):
     """Send only so many bytes of the answer, its 4-byte size included, then close the connection."""
 
-    after_bytes: int
+    after_bytes: Int32
 
     def mangle(self, frame: bytes) -> bytes:
         return frame[: self.after_bytes]
@@ -219,8 +220,8 @@ class Cut(Action):
 class Split(Action):
     """Send the answer in pieces of so many bytes, with a pause (seconds) before each but the first."""
 
-    size: int
-    pause: float = 0.001
+    size: Size
+    pause: Seconds = 0.001
 
     def pieces(self, frame: bytes) -> tuple[Sequence[bytes], float]:
         return [frame[at : at + self.size] for at in range(0, len(frame), self.size)], self.pause

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack, get_type_hints
 
 from kafkawire import protocol
 from kafkawire.errors import ErrorCode
-from mockbroker.arguments import check_argument, check_options, hints, shown
+from mockbroker.arguments import Count, Ordinal, Probability, Seconds, check_argument, check_arguments, hints, short_repr
 from mockbroker.broker.observers import InjectedError, When
+from mockbroker.json_values import checked_value
 from mockbroker.observe.actions import (
     ACTIONS,
     Action,
@@ -31,7 +32,6 @@ from mockbroker.observe.actions import (
     Throttle,
 )
 from mockbroker.observe.selection import Selection, Subject, api_keys, selects
-from mockbroker.plain import as_type
 
 if TYPE_CHECKING:
     from mockbroker.broker.exchange import Exchange
@@ -43,7 +43,7 @@ __all__ = ["Barrier", "Fault", "Faults", "Rule"]
 Api = str | Iterable[str] | None
 F = TypeVar("F", bound="Fault")
 
-_WAIT: Mapping[str, type] = {"count": int, "timeout": float}
+_WAIT: Mapping[str, type] = {"count": Count, "timeout": Seconds}
 _NOT_GIVEN = ("action", "api", "id", "fired", "seen", "active")
 """What `to_dict` shows beside the options."""
 
@@ -51,11 +51,11 @@ _NOT_GIVEN = ("action", "api", "id", "fired", "seen", "active")
 class Rule(Selection, total=False):
     """Which requests a fault meets, and how many of them."""
 
-    nth: int
+    nth: Ordinal
     """Only from the nth such request on, counted from 1."""
-    times: int
+    times: Ordinal
     """Only so often; then the fault is spent."""
-    probability: float
+    probability: Probability
     """Only so likely, from 0 to 1."""
     seed: int
     """Of the dice for `probability`; 0 if left out, so that a run repeats."""
@@ -90,7 +90,7 @@ class Fault:
 
     def wait_for(self, count: int = 1, *, timeout: float = 10.0) -> None:
         """Wait until it has fired so often. Raises AssertionError after `timeout` seconds."""
-        check_options("wait_for()", {"count": count, "timeout": timeout}, _WAIT)
+        check_arguments("wait_for()", {"count": count, "timeout": timeout}, _WAIT)
         changed = self._faults.changed
         with changed:
             if not changed.wait_for(lambda: self._count() >= count, timeout):
@@ -160,7 +160,7 @@ class Barrier(Fault):
         if count is None:
             super().clear()
         else:
-            check_argument("count", count, int)
+            check_argument("count", count, Count)
         self._faults.call(lambda: self.action.release(count))
 
     def clear(self) -> None:
@@ -199,7 +199,7 @@ class Faults:
     def _add(self, kind: type[F], action: Action, api: Api, rule: Rule) -> F:
         apis = _apis_of(action, api)
         name, own = type(action).__name__.lower(), _own_types(type(action))
-        check_options(f"{name}()", {**{option: getattr(action, option) for option in own}, **rule}, {**own, **hints(Rule)})
+        check_arguments(f"{name}()", {**{option: getattr(action, option) for option in own}, **rule}, {**own, **hints(Rule)})
         with self.changed:
             self._made += 1
             fault = kind(self, self._made, action, apis, rule)
@@ -215,9 +215,9 @@ class Faults:
         """
         name, api = description.get("action"), description.get("api")
         if not isinstance(name, str) or name not in ACTIONS:
-            raise ValueError(f"'action' is {shown(name)}; it has to be one of {', '.join(ACTIONS)}")
+            raise ValueError(f"'action' is {short_repr(name)}; it has to be one of {', '.join(ACTIONS)}")
         if not (api is None or isinstance(api, str) or (isinstance(api, list) and all(isinstance(one, str) for one in api))):
-            raise ValueError(f"'api' is {shown(api)}; it has to be a name, a list of names, or null for all")
+            raise ValueError(f"'api' is {short_repr(api)}; it has to be a name, a list of names, or null for all")
         kind = ACTIONS[name]
         own = _own_types(kind)
         wanted = own | hints(Rule)
@@ -225,7 +225,7 @@ class Faults:
         for key in given:
             if key not in wanted:
                 raise ValueError(f"{name!r} takes no {key!r}; it takes api, {', '.join(wanted)}")
-        checked: Any = {key: as_type(key, value, wanted[key]) for key, value in given.items()}
+        checked: Any = {key: checked_value(key, value, wanted[key]) for key, value in given.items()}
         rule: Any = {key: checked.pop(key) for key in given if key not in own}
         missing = [f.name for f in _given_fields(kind) if f.default is MISSING and f.name not in checked]
         if missing:
@@ -316,7 +316,7 @@ def _apis_of(action: Action, api: Api) -> frozenset[int]:
 
 def _own_types(kind: type[Any]) -> dict[str, Any]:
     """The options of an action with their types."""
-    types = get_type_hints(kind)
+    types = get_type_hints(kind, include_extras=True)
     return {f.name: types[f.name] for f in _given_fields(kind)}
 
 

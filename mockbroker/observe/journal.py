@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Unpack
 
-from mockbroker.arguments import check_options, hints
+from mockbroker.arguments import Count, Seconds, check_arguments, hints
 from mockbroker.observe.selection import Selection, Subject, api_keys, selects
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __all__ = ["Journal"]
 _SHOWN = 20
 """Requests that the message of a failed assertion lists."""
 
-_WAIT: Mapping[str, type] = {"count": int, "timeout": float}
+_WAIT: Mapping[str, type] = {"count": Count, "timeout": Seconds}
 Api = str | Iterable[str] | None
 
 
@@ -76,7 +76,7 @@ class Journal:
 
     def requests(self, api: Api = None, **selection: Unpack[Selection]) -> list[Exchange]:
         """The requests that are like this, oldest first; each with its answer."""
-        check_options("the journal", selection, hints(Selection))
+        check_arguments("the journal", selection, hints(Selection))
         keys = api_keys(api)
         with self._lock:
             kept = list(self._ring)
@@ -90,7 +90,7 @@ class Journal:
         self, api: Api = None, *, count: int = 1, timeout: float = 10.0, **selection: Unpack[Selection]
     ) -> list[Exchange]:
         """Wait until `count` such requests have come, and return them. Raises AssertionError after `timeout` seconds."""
-        check_options("the journal", {"count": count, "timeout": timeout, **selection}, {**_WAIT, **hints(Selection)})
+        check_arguments("the journal", {"count": count, "timeout": timeout, **selection}, {**_WAIT, **hints(Selection)})
         keys, deadline = api_keys(api), time.monotonic() + timeout
         found: list[Exchange] = []
         looked_at = 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 from kafkawire import protocol
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.wire import ZERO_UUID
+from mockbroker.arguments import Int32, Ordinal, Version
 
 if TYPE_CHECKING:
     from kafkawire.protocol.schema import Struct
@@ -23,15 +24,15 @@ Partitions = dict[str, set[int]]
 class Selection(TypedDict, total=False):
     """What a request must be like; what is left out may be anything."""
 
-    broker: int
+    broker: Int32
     """The id of the broker that it came to."""
-    version: int
+    version: Version
     """Of the API."""
     client_id: str
-    connection: int
+    connection: Ordinal
     """The number of the connection; those of a cluster are counted from 1."""
     topic: str
-    partition: int
+    partition: Int32
     group: str
 
 

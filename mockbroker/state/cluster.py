@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kafkawire.errors import ErrorCode, broker_error
 from kafkawire.protocol.wire import ZERO_UUID
-from mockbroker.arguments import check_argument
+from mockbroker.arguments import Seconds, check_argument
 from mockbroker.configs.definitions import BrokerConfigs
 from mockbroker.configs.values import ConfigText, as_text, check_broker_configs, check_names, check_topic_configs
 from mockbroker.profiles import LATEST, profile
@@ -86,7 +86,7 @@ class Cluster:
         self.topics: dict[str, Topic] = {}
         self.timers = Timers()
         """What the cluster does by itself. Drivers run them, and everything else that needs the time gets it as `now`."""
-        check_argument("seconds", reassignment_seconds, float)
+        check_argument("seconds", reassignment_seconds, Seconds)
         self.reassignments = Reassignments(self.timers, reassignment_seconds, self._place)
         self.listeners: list[ClusterListener] = []
         """Told of stopped brokers, new leaders and deleted topics."""
