@@ -10,6 +10,7 @@ from kafkawire._clients.arguments import SomePartition, partition_of, partitions
 from kafkawire._clients.closing import Closing
 from kafkawire._clients.connection import shared_options
 from kafkawire._clients.consumer import ConsumerBase
+from kafkawire._clients.help import with_options
 from kafkawire.config import ConsumerOptions
 from kafkawire.connection import Connection, close_all, closed_on_error, connect_for
 from kafkawire.core.arguments import seconds
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Consumer"]
 
 
+@with_options(ConsumerOptions)
 @instead_of(CONSUMER)
 class Consumer(ConsumerBase, Closing, Generic[K, V]):
     """Reads partitions: all those of the topics given, or those that are assigned.

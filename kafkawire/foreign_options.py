@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["advice", "each", "is_foreign"]
+__all__ = ["RENAMED", "advice", "each", "is_foreign"]
 
 
 def each(text: str, names: str) -> dict[str, str]:
@@ -16,7 +16,7 @@ def each(text: str, names: str) -> dict[str, str]:
     return dict.fromkeys(names.split(), text)
 
 
-_RENAMED: Mapping[str, tuple[str, str]] = {
+RENAMED: Mapping[str, tuple[str, str]] = {
     "api_version_request_timeout_ms": ("api_version_auto_timeout_ms", ""),
     "batch_num_messages": ("batch_size", "in bytes, not messages"),
     "bootstrap_timeout_ms": ("default_api_timeout_ms", "for send(): max_block_ms"),
@@ -184,13 +184,13 @@ _SASL = "sasl_"
 
 def is_foreign(name: str) -> bool:
     """Whether the option, written with underscores, is one of another client that we do not have."""
-    return name in _RENAMED or name in _OTHERWISE or name in _NOT_YET or name.startswith(_SASL)
+    return name in RENAMED or name in _OTHERWISE or name in _NOT_YET or name.startswith(_SASL)
 
 
 def advice(name: str, *, dotted: bool) -> str:
     """Advice for a user who gives a foreign option; our options are named with dots if `dotted`."""
-    if name in _RENAMED:
-        ours, difference = _RENAMED[name]
+    if name in RENAMED:
+        ours, difference = RENAMED[name]
         return f"use {ours.replace('_', '.') if dotted else ours}" + (f" ({difference})" if difference else "")
     if name in _OTHERWISE:
         return _OTHERWISE[name]

@@ -10,6 +10,7 @@ from kafkawire._clients.arguments import one_time, options_only
 from kafkawire._clients.closing import Closing
 from kafkawire._clients.connection import shared_options
 from kafkawire._clients.deliveries import BatchDeliveryBase, DeliveryBase
+from kafkawire._clients.help import with_options
 from kafkawire._clients.producer import ProducerBase
 from kafkawire.config import ProducerOptions
 from kafkawire.connection import Connection, close_all, closed_on_error, connect_for
@@ -73,6 +74,7 @@ class BatchDelivery(BatchDeliveryBase):
         return written_by(self._runs)
 
 
+@with_options(ProducerOptions)
 @instead_of(PRODUCER)
 class Producer(ProducerBase, Closing, Generic[SentK, SentV]):
     """Sends records; any thread may call it.

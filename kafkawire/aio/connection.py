@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 from kafkawire._clients.closing import AsyncClosing
 from kafkawire._clients.connection import ConnectionBase
+from kafkawire._clients.help import with_options
 from kafkawire.config import ConnectionOptions, connection_part
 from kafkawire.core.cluster.metadata import Broker, Partition
 from kafkawire.foreign_methods import ADMIN, instead_of
@@ -16,6 +17,7 @@ from kafkawire.protocol.schema import Request
 __all__ = ["Connection"]
 
 
+@with_options(ConnectionOptions)
 @instead_of(ADMIN)
 class Connection(ConnectionBase, AsyncClosing):
     """A cluster, not a socket: lazy, shared by everything on the same loop that is made with `connection=`."""

@@ -10,6 +10,7 @@ from kafkawire._clients.arguments import SomePartition, partition_of, partitions
 from kafkawire._clients.closing import AsyncClosing
 from kafkawire._clients.connection import shared_options
 from kafkawire._clients.consumer import ConsumerBase
+from kafkawire._clients.help import with_options
 from kafkawire.aio.connection import Connection, close_all, connect_for
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.arguments import seconds
@@ -28,6 +29,7 @@ YIELD_EVERY = 256
 """Records after which iteration lets others run: over records that are here it would never suspend."""
 
 
+@with_options(ConsumerOptions)
 @instead_of(CONSUMER)
 class Consumer(ConsumerBase, AsyncClosing, Generic[K, V]):
     """Reads partitions: all those of the topics given, or those that are assigned. One task at a time."""

@@ -10,6 +10,7 @@ from kafkawire._clients.arguments import one_time, options_only
 from kafkawire._clients.closing import AsyncClosing
 from kafkawire._clients.connection import shared_options
 from kafkawire._clients.deliveries import BatchDeliveryBase, DeliveryBase
+from kafkawire._clients.help import with_options
 from kafkawire._clients.producer import ProducerBase
 from kafkawire.aio.connection import Connection, close_all, connect_for
 from kafkawire.config import ProducerOptions
@@ -56,6 +57,7 @@ class BatchDelivery(BatchDeliveryBase):
         return written_by(self._runs)
 
 
+@with_options(ProducerOptions)
 @instead_of(PRODUCER)
 class Producer(ProducerBase, AsyncClosing, Generic[SentK, SentV]):
     """Sends records from any task of one loop, and is closed in that loop, or WrongLoopError is raised.

@@ -1,8 +1,9 @@
 """Every option, declared once: name, type, default, limits and meaning.
 
 The declarations are TypedDicts, so that one and the same line types the constructor's keywords
-(`**options: Unpack[ProducerOptions]`), gives the default and checks the value. The dotted Kafka property of an option is its
-name with dots for underscores (`linger_ms`, `linger.ms`); `_ms` options are whole milliseconds, `_bytes` and `_size` bytes.
+(`**options: Unpack[ProducerOptions]`), gives the default and checks the value. The docstring below it is shown by editors, by
+`help()`, in error messages and in docs/options.md (`kafkawire.config.documentation`). The dotted Kafka property of an option
+is its name with dots for underscores (`linger_ms`, `linger.ms`).
 """
 
 from __future__ import annotations
@@ -19,155 +20,151 @@ __all__ = ["ConnectionOptions", "ConsumerOptions", "Option", "Options", "Produce
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """The default of an option, what it means, and the values it may have."""
+    """Default of an option and the values it may have. Its meaning is the docstring below its declaration."""
 
     default: Any
-    doc: str
     minimum: int | None = None
     choices: tuple[Any, ...] | None = None
     secret: bool = False
     same: Mapping[Any, Any] = field(default_factory=dict)
-    """Values of other clients, in small letters -> ours with the same meaning."""
+    """Values of other clients, in lower case -> ours with the same meaning."""
     hint: str = ""
     """Advice for a value that is not one of the choices."""
 
 
 FOREVER = 2_147_483_647
-"""The longest time and the most retries, of Kafka's own clients too."""
+"""Longest time and largest number of retries, in Kafka's own clients too."""
 
 
 class ConnectionOptions(TypedDict, total=False):
-    """How to reach a cluster; shared by Connection, Producer and Consumer."""
+    """Options to reach a cluster, shared by Connection, Producer and Consumer."""
 
-    bootstrap_servers: Annotated[
-        str | Sequence[str], Option("localhost:9092", "host:port of some brokers, as a list or separated by commas")
-    ]
-    client_id: Annotated[str, Option("kafkawire", "the name that brokers log and apply quotas to", same={None: "kafkawire"})]
-    security_protocol: Annotated[
-        str,
-        Option("PLAINTEXT", "how brokers are spoken to", choices=("PLAINTEXT", "SSL"), hint="SASL is not in this release yet"),
-    ]
-    ssl_cafile: Annotated[str | None, Option(None, "PEM file of the authorities to trust; None: the system's")]
-    ssl_certfile: Annotated[str | None, Option(None, "PEM file of the client's certificate chain")]
-    ssl_keyfile: Annotated[str | None, Option(None, "PEM file of the client's key; None: it is in ssl_certfile")]
-    ssl_password: Annotated[str | None, Option(None, "password of the client's key", secret=True)]
-    ssl_check_hostname: Annotated[bool, Option(True, "whether the certificate must be for the host that was asked for")]
-    ssl_context: Annotated[Any, Option(None, "an ssl.SSLContext of your own, in place of the other ssl_ options")]
-    request_timeout_ms: Annotated[int, Option(30_000, "how long a broker may take to answer one request", minimum=1)]
-    default_api_timeout_ms: Annotated[int, Option(60_000, "the timeout of calls that are given none", minimum=1)]
-    socket_connection_setup_timeout_ms: Annotated[int, Option(10_000, "how long one connect may take", minimum=1)]
-    api_version_auto_timeout_ms: Annotated[
-        int, Option(2_000, "how long to wait for ApiVersions, which 0.9 brokers never answer", minimum=1)
-    ]
-    metadata_max_age_ms: Annotated[int, Option(300_000, "when metadata is asked for again although nothing failed", minimum=1)]
-    connections_max_idle_ms: Annotated[
-        int, Option(540_000, "when an unused connection is replaced: before brokers close it, after 10 minutes", minimum=1)
-    ]
-    reconnect_backoff_ms: Annotated[int, Option(50, "the first pause before connecting to a broker again", minimum=0)]
-    reconnect_backoff_max_ms: Annotated[int, Option(1_000, "the longest such pause", minimum=0)]
-    retry_backoff_ms: Annotated[int, Option(100, "the first pause before a failed request is tried again", minimum=0)]
-    retry_backoff_max_ms: Annotated[int, Option(1_000, "the longest such pause", minimum=0)]
+    bootstrap_servers: Annotated[str | Sequence[str], Option("localhost:9092")]
+    """Brokers to ask first, each as host:port, as a list or separated by commas; the others are learnt from them."""
+    client_id: Annotated[str, Option("kafkawire", same={None: "kafkawire"})]
+    """Name of the client in the logs and quotas of brokers."""
+    security_protocol: Annotated[str, Option("PLAINTEXT", choices=("PLAINTEXT", "SSL"), hint="SASL is not in this release yet")]
+    """Protocol of the connections to brokers: PLAINTEXT, or SSL for TLS."""
+    ssl_cafile: Annotated[str | None, Option(None)]
+    """PEM file of the certificate authorities to trust; None for those of the system."""
+    ssl_certfile: Annotated[str | None, Option(None)]
+    """PEM file of the client's certificate chain, for brokers that ask for one."""
+    ssl_keyfile: Annotated[str | None, Option(None)]
+    """PEM file of the client's private key; None if it is in ssl_certfile."""
+    ssl_password: Annotated[str | None, Option(None, secret=True)]
+    """Password of the client's private key, if that is encrypted."""
+    ssl_check_hostname: Annotated[bool, Option(True)]
+    """True if the certificate of a broker must be for the host name that the client connects to."""
+    ssl_context: Annotated[Any, Option(None)]
+    """An ssl.SSLContext of your own, in place of all other ssl_ options."""
+    request_timeout_ms: Annotated[int, Option(30_000, minimum=1)]
+    """Time in milliseconds that a broker may take to answer one request."""
+    default_api_timeout_ms: Annotated[int, Option(60_000, minimum=1)]
+    """Timeout in milliseconds of calls that are given none."""
+    socket_connection_setup_timeout_ms: Annotated[int, Option(10_000, minimum=1)]
+    """Time in milliseconds that one attempt to connect to a broker may take, TLS handshake included."""
+    api_version_auto_timeout_ms: Annotated[int, Option(2_000, minimum=1)]
+    """Time in milliseconds to wait for the answer to ApiVersions, which brokers before 0.10 never give."""
+    metadata_max_age_ms: Annotated[int, Option(300_000, minimum=1)]
+    """Age in milliseconds at which metadata is refreshed although no request failed."""
+    connections_max_idle_ms: Annotated[int, Option(540_000, minimum=1)]
+    """Idle time in milliseconds after which a connection is replaced before its next use; brokers close it after 10 minutes."""
+    reconnect_backoff_ms: Annotated[int, Option(50, minimum=0)]
+    """First pause in milliseconds before another attempt to connect to the same broker; it doubles with each failure."""
+    reconnect_backoff_max_ms: Annotated[int, Option(1_000, minimum=0)]
+    """Longest pause in milliseconds between attempts to connect to the same broker."""
+    retry_backoff_ms: Annotated[int, Option(100, minimum=0)]
+    """First pause in milliseconds before a failed request is retried; it doubles with each failure."""
+    retry_backoff_max_ms: Annotated[int, Option(1_000, minimum=0)]
+    """Longest pause in milliseconds between retries of a request."""
 
 
 class ProducerOptions(ConnectionOptions, Generic[SentK, SentV], total=False):
-    """How records are sent."""
+    """Options of a Producer, those of its connection included."""
 
-    acks: Annotated[
-        Literal["all", -1, 0, 1],
-        Option(
-            "all",
-            "who must have a record before it counts",
-            choices=("all", -1, 0, 1),
-            same={"-1": -1, "0": 0, "1": 1},
-        ),
-    ]
-    enable_idempotence: Annotated[
-        bool | None, Option(None, "whether retries can make no duplicates; None: where acks and the broker allow it")
-    ]
-    linger_ms: Annotated[int, Option(5, "how long a record may wait for others to share its batch", minimum=0)]
-    batch_size: Annotated[int, Option(1_000_000, "the largest batch, before compression", minimum=1)]
-    buffer_memory: Annotated[int, Option(33_554_432, "the bytes of records that may be waiting; then send() blocks", minimum=1)]
-    max_block_ms: Annotated[
-        int, Option(60_000, "how long send() may block for metadata or for room", minimum=0, same={inf: FOREVER})
-    ]
-    max_request_size: Annotated[int, Option(1_048_576, "the largest record, and the aim for a request", minimum=1)]
-    delivery_timeout_ms: Annotated[
-        int, Option(120_000, "when an unacknowledged record is given up", minimum=1, same={inf: FOREVER})
-    ]
-    exit_flush_timeout_ms: Annotated[
-        int, Option(10_000, "how long the interpreter's end waits for records of producers that were not closed", minimum=0)
-    ]
-    retries: Annotated[int, Option(FOREVER, "how often a batch is sent again", minimum=0, same={inf: FOREVER})]
-    max_in_flight_requests_per_connection: Annotated[int, Option(5, "requests that a broker may have unanswered", minimum=1)]
-    compression_type: Annotated[
-        str,
-        Option("none", "the codec of batches", choices=("none", "gzip", "snappy", "lz4", "zstd"), same={None: "none"}),
-    ]
-    compression_level: Annotated[int | None, Option(None, "the codec's level; None: its default")]
-    partitioner: Annotated[
-        str | Callable[[bytes | None, int], int],
-        Option(
-            "murmur2",
-            "where a record goes: murmur2 (Java), consistent (librdkafka), or a function of (key, partitions)",
-            same={"murmur2_random": "murmur2"},
-        ),
-    ]
-    allow_auto_create_topics: Annotated[bool, Option(True, "whether sending to a topic may create it, where brokers do so")]
-    transactional_id: Annotated[
-        str | None,
-        Option(None, "the name of a transactional producer", choices=(None,), hint="transactions are not in this release yet"),
-    ]
-    key_serializer: Annotated[Callable[[SentK], bytes | None] | None, Option(None, "makes bytes of keys")]
-    value_serializer: Annotated[Callable[[SentV], bytes | None] | None, Option(None, "makes bytes of values")]
+    acks: Annotated[Literal["all", -1, 0, 1], Option("all", choices=("all", -1, 0, 1), same={"-1": -1, "0": 0, "1": 1})]
+    """Replicas that must have a record before it is acknowledged: "all" or -1 for all in sync, 1 for the leader, 0 for none."""
+    enable_idempotence: Annotated[bool | None, Option(None)]
+    """True if the broker must recognise retries, so that they make no duplicates; None where acks and the broker allow it."""
+    linger_ms: Annotated[int, Option(5, minimum=0)]
+    """Time in milliseconds that a record may wait for others to share its batch."""
+    batch_size: Annotated[int, Option(1_000_000, minimum=1)]
+    """Largest size of a batch in bytes, before compression; a larger record gets a batch of its own."""
+    buffer_memory: Annotated[int, Option(33_554_432, minimum=1)]
+    """Bytes of records that may wait to be acknowledged; beyond that, send() blocks."""
+    max_block_ms: Annotated[int, Option(60_000, minimum=0, same={inf: FOREVER})]
+    """Time in milliseconds that send() may block for metadata or for room in buffer_memory."""
+    max_request_size: Annotated[int, Option(1_048_576, minimum=1)]
+    """Largest size of a record in bytes, and the size that a Produce request does not exceed with more than one batch."""
+    delivery_timeout_ms: Annotated[int, Option(120_000, minimum=1, same={inf: FOREVER})]
+    """Time in milliseconds after which a record that is not acknowledged fails."""
+    exit_flush_timeout_ms: Annotated[int, Option(10_000, minimum=0)]
+    """Time in milliseconds for which the end of the interpreter waits for records of producers that were not closed."""
+    retries: Annotated[int, Option(FOREVER, minimum=0, same={inf: FOREVER})]
+    """Number of times that a batch is sent again after a retriable error, within delivery_timeout_ms."""
+    max_in_flight_requests_per_connection: Annotated[int, Option(5, minimum=1)]
+    """Number of Produce requests that one broker may have unanswered."""
+    compression_type: Annotated[str, Option("none", choices=("none", "gzip", "snappy", "lz4", "zstd"), same={None: "none"})]
+    """Codec that batches are compressed with."""
+    compression_level: Annotated[int | None, Option(None)]
+    """Level of the codec, in its own scale; None for the default of the codec."""
+    partitioner: Annotated[str | Callable[[bytes | None, int], int], Option("murmur2", same={"murmur2_random": "murmur2"})]
+    """Choice of the partition by key: "murmur2" (as Java), "consistent" (as librdkafka), or a function of (key, partitions)."""
+    allow_auto_create_topics: Annotated[bool, Option(True)]
+    """True if sending to a topic that does not exist may create it, where the broker's configuration does so."""
+    transactional_id: Annotated[str | None, Option(None, choices=(None,), hint="transactions are not in this release yet")]
+    """Name of a transactional producer."""
+    key_serializer: Annotated[Callable[[SentK], bytes | None] | None, Option(None)]
+    """Function that makes bytes of a key; None if keys are bytes already."""
+    value_serializer: Annotated[Callable[[SentV], bytes | None] | None, Option(None)]
+    """Function that makes bytes of a value; None if values are bytes already."""
 
 
 class ConsumerOptions(ConnectionOptions, Generic[K, V], total=False):
-    """How records are read."""
+    """Options of a Consumer, those of its connection included."""
 
     auto_offset_reset: Annotated[
         str,
         Option(
             "latest",
-            "where to start without a position",
             choices=("earliest", "latest", "none"),
             same={"smallest": "earliest", "beginning": "earliest", "largest": "latest", "end": "latest", "error": "none"},
             hint="to start at a time use offsets_for_times() and seek()",
         ),
     ]
-    fetch_min_bytes: Annotated[int, Option(1, "what a broker waits for before it answers a fetch", minimum=0)]
-    fetch_max_wait_ms: Annotated[int, Option(500, "and for how long", minimum=0)]
-    fetch_max_bytes: Annotated[int, Option(52_428_800, "the aim for one answer of a broker", minimum=1)]
-    max_partition_fetch_bytes: Annotated[int, Option(1_048_576, "the aim for one partition in it", minimum=1)]
-    max_poll_records: Annotated[int, Option(500, "the most records that poll() returns unless told otherwise", minimum=1)]
-    check_crcs: Annotated[bool, Option(True, "whether checksums are verified")]
-    max_decompressed_bytes: Annotated[int, Option(268_435_456, "the most that one compressed batch may unpack to", minimum=1)]
-    allow_auto_create_topics: Annotated[bool, Option(False, "whether asking for a topic may create it")]
-    consumer_timeout_ms: Annotated[
-        int | None,
-        Option(None, "when iteration ends for want of records; None: never", minimum=0, same={inf: None, -1: None}),
-    ]
-    stop_at_end: Annotated[
-        bool, Option(False, "whether iteration ends where the partitions ended when it began; paused ones do not count")
-    ]
-    group_id: Annotated[
-        str | None,
-        Option(None, "the consumer group to join", choices=(None,), hint="consumer groups are not in this release yet"),
-    ]
-    enable_auto_commit: Annotated[
-        bool,
-        Option(False, "whether positions are committed", choices=(False,), hint="consumer groups are not in this release yet"),
-    ]
+    """Offset to start at without a valid position: "earliest", "latest", or "none" to raise OffsetOutOfRangeError."""
+    fetch_min_bytes: Annotated[int, Option(1, minimum=0)]
+    """Bytes that a broker waits for before it answers a Fetch request, for up to fetch_max_wait_ms."""
+    fetch_max_wait_ms: Annotated[int, Option(500, minimum=0)]
+    """Time in milliseconds that a broker waits for fetch_min_bytes."""
+    fetch_max_bytes: Annotated[int, Option(52_428_800, minimum=1)]
+    """Size in bytes that the answer to a Fetch request aims at; a first batch that is larger comes whole."""
+    max_partition_fetch_bytes: Annotated[int, Option(1_048_576, minimum=1)]
+    """Size in bytes that the records of one partition in a Fetch answer aim at; a first batch that is larger comes whole."""
+    max_poll_records: Annotated[int, Option(500, minimum=1)]
+    """Number of records that poll() returns at most, unless it is given max_records."""
+    check_crcs: Annotated[bool, Option(True)]
+    """True if the checksums of batches are verified."""
+    max_decompressed_bytes: Annotated[int, Option(268_435_456, minimum=1)]
+    """Size in bytes that one compressed batch may unpack to; a larger one raises CorruptRecordsError."""
+    allow_auto_create_topics: Annotated[bool, Option(False)]
+    """True if naming a topic that does not exist may create it, where the broker's configuration does so."""
+    consumer_timeout_ms: Annotated[int | None, Option(None, minimum=0, same={inf: None, -1: None})]
+    """Time in milliseconds without a record after which iteration ends; None for never."""
+    stop_at_end: Annotated[bool, Option(False)]
+    """True if iteration ends at the offsets that were the end when it began, paused partitions not counted."""
+    group_id: Annotated[str | None, Option(None, choices=(None,), hint="consumer groups are not in this release yet")]
+    """Name of the consumer group to join."""
+    enable_auto_commit: Annotated[bool, Option(False, choices=(False,), hint="consumer groups are not in this release yet")]
+    """True if the positions are committed for the group."""
     isolation_level: Annotated[
-        str,
-        Option(
-            "read_uncommitted",
-            "which records of transactions are read",
-            choices=("read_uncommitted",),
-            hint="transactions are not in this release yet",
-        ),
+        str, Option("read_uncommitted", choices=("read_uncommitted",), hint="transactions are not in this release yet")
     ]
-    key_deserializer: Annotated[Callable[[bytes], K] | None, Option(None, "makes keys of bytes")]
-    value_deserializer: Annotated[Callable[[bytes], V] | None, Option(None, "makes values of bytes")]
+    """Records of transactions that are read: with "read_uncommitted" all."""
+    key_deserializer: Annotated[Callable[[bytes], K] | None, Option(None)]
+    """Function that makes a key of bytes; None to return keys as bytes."""
+    value_deserializer: Annotated[Callable[[bytes], V] | None, Option(None)]
+    """Function that makes a value of bytes; None to return values as bytes."""
 
 
 Options = TypeVar("Options", bound=ConnectionOptions)
@@ -176,7 +173,7 @@ _declared: dict[type, Mapping[str, tuple[Any, Option]]] = {}
 
 
 def declared(kind: type) -> Mapping[str, tuple[Any, Option]]:
-    """Name -> (type, Option) of an options class."""
+    """Return the options of an options class: name -> (type, Option)."""
     if kind not in _declared:
         hints = get_type_hints(kind, include_extras=True)
         _declared[kind] = {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in hints.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
+from kafkawire.config.documentation import meaning
 from kafkawire.config.hints import expected, fits
 from kafkawire.config.options import ConnectionOptions, Option, Options, declared
 from kafkawire.config.unknown import advice_on, is_unset
@@ -25,7 +26,10 @@ def resolve(kind: type[Options], given: Mapping[str, Any]) -> Options:
     for name, value in given.items():
         if name in table:
             hint, option = table[name]
-            values[name] = _checked(name, _meant(value, option), hint, option)
+            values[name] = _meant(value, option)
+            problem = _problem(values[name], hint, option)
+            if problem:
+                raise ConfigurationError(f"{name}: {problem}. {meaning(kind, name)}")
         elif not is_unset(name, value):
             raise ConfigurationError(f"unknown option {name!r}{advice_on(name, table)}")
     return cast(Options, _Resolved(values))
@@ -71,22 +75,20 @@ def _meant(value: Any, option: Option) -> Any:
     return option.same[spelled] if spelled in option.same else ours.get(spelled, value)
 
 
-def _checked(name: str, value: Any, hint: Any, option: Option) -> Any:
-    """Return the value. Raises ConfigurationError unless it is of the type, one of the choices and not too small."""
-    shown = "the value given" if option.secret else repr(value)
+def _problem(value: Any, hint: Any, option: Option) -> str:
+    """Return the reason why an option cannot have the value; "" if it can."""
     if option.choices is not None:
-        _check_choice(name, value, option)
-    elif not fits(value, hint):
-        raise ConfigurationError(f"{name}: {shown} is not {expected(hint)}")
-    elif option.minimum is not None and value is not None and value < option.minimum:
-        raise ConfigurationError(f"{name}: {value} is less than {option.minimum}")
-    return value
+        return _problem_of_choice(value, option.choices, option.hint)
+    if not fits(value, hint):
+        return f"{'the value given' if option.secret else repr(value)} is not {expected(hint)}"
+    if option.minimum is not None and value is not None and value < option.minimum:
+        return f"{value} is less than {option.minimum}"
+    return ""
 
 
-def _check_choice(name: str, value: Any, option: Option) -> None:
-    choices = option.choices or ()
-    if not any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices):
-        if len(choices) == 1:
-            raise ConfigurationError(f"{name}: {option.hint}, so it can only be {choices[0]!r}, not {value!r}")
-        hint = f": {option.hint}" if option.hint else ""
-        raise ConfigurationError(f"{name}: {value!r} is not one of {', '.join(map(repr, choices))}{hint}")
+def _problem_of_choice(value: Any, choices: tuple[Any, ...], hint: str) -> str:
+    if any(value == choice and isinstance(value, bool) == isinstance(choice, bool) for choice in choices):
+        return ""
+    if len(choices) == 1:
+        return f"{hint}, so it can only be {choices[0]!r}, not {value!r}"
+    return f"{value!r} is not one of {', '.join(map(repr, choices))}" + (f": {hint}" if hint else "")
