@@ -1,9 +1,10 @@
-"""What holds for every test: which may be skipped, how Hypothesis runs, `--bare`, and that no thread outlives a test."""
+"""Rules for every test: what it may be skipped for, how Hypothesis runs, `--bare`, parallel runs, and that its threads end."""
 
 from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import hypothesis
@@ -15,6 +16,8 @@ from tests import bare, requirements
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
 
+TESTS = Path(__file__).parent
+
 LONG_TIMEOUT = 600
 """Seconds for a test that may have to fetch a broker's jars or to start Spark."""
 
@@ -23,6 +26,9 @@ JOIN_TIMEOUT = 5
 
 WITHOUT_PURE_FORM = ("Arrow", "zstd")
 """The features that need a package: where `--bare` hides it, kafkawire says so, and a test that wants them cannot run."""
+
+UNTIMED = ("config", "core", "fuzz", "mutations", "protocol", "sim")
+"""Directories whose tests read no clock and wait for no other process: they may run beside any other test."""
 
 OUR_THREADS = ("kafkawire", "mockbroker")
 """How the names of our threads begin."""
@@ -34,24 +40,32 @@ hypothesis.settings.load_profile("ci" if requirements.CI else "local")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The one option that these tests have of their own."""
+    """Add `--bare`."""
     parser.addoption("--bare", action="store_true", help="hide numpy, pyarrow and all accelerators; run no heavy tests")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hide packages before any test file is imported; what runs bare is the same every time, as in CI."""
+    """Hide packages before any test file is imported; bare runs have the same examples every time, as in CI."""
     if config.getoption("bare"):
         bare.hide()
         hypothesis.settings.load_profile("ci")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Tests that use a real broker are marked `real`; tests that may wait for Maven or Spark get a longer timeout."""
+    """Mark tests that use a real broker, give a longer timeout to those that may wait for Maven or Spark, and group for xdist."""
     if "real_kafka" in getattr(item, "fixturenames", ()):
         item.add_marker("real")
     slow = any(item.get_closest_marker(name) for name in ("real", "spark"))
     if slow and item.get_closest_marker("timeout") is None:
         item.add_marker(pytest.mark.timeout(LONG_TIMEOUT))
+    if item.config.pluginmanager.hasplugin("xdist"):
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    """Tests of one group run one after the other in one process: all that use clocks, brokers or Spark, or one file of others."""
+    path = item.path.relative_to(TESTS)
+    return path.as_posix() if path.parts[0] in UNTIMED else "timed"
 
 
 @pytest.hookimpl(tryfirst=True)
