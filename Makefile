@@ -1,13 +1,16 @@
-# `make demo` and `make test` set up what they need in .venv, once, and again whenever pyproject.toml changes.
+# `make demo` and `make test` create .venv with what they need, and update it when pyproject.toml changes.
 
 PYTHON ?= python3
 BOOTSTRAP ?=
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-# The stamps say what .venv holds: everything for development, or just what the demo needs.
+# Stamps of what is installed in .venv: everything for development, or only what the demo needs.
 DEV_READY := .venv/dev.stamp
 DEMO_READY := .venv/demo.stamp
+
+# Processes that share the tests: those that use clocks, brokers or Spark stay in one of them (tests/conftest.py).
+PROCESSES ?= 1
 
 VENV_NEWEST := .venv-newest
 NEWEST_READY := $(VENV_NEWEST)/test.stamp
@@ -23,9 +26,9 @@ demo: $(DEMO_READY) ## Kafka to Spark and back on a mock cluster; BOOTSTRAP=host
 	@$(BIN)/kafkawire demo $(if $(BOOTSTRAP),--bootstrap $(BOOTSTRAP))
 
 test: $(DEV_READY) ## The whole test suite; KAFKAWIRE_CI=1 adds the heavy tests and turns skips for missing tools into failures
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest $(if $(filter-out 1,$(PROCESSES)),-n $(PROCESSES) --dist loadgroup)
 
-# What interrupts do depends on what Python compiles to. No peers and no accelerators: they may not be there for it yet.
+# Interrupts take effect between bytecodes, which differ by Python version. Peers and accelerators may not support the newest yet.
 test-newest: ## The client's and the mock broker's tests on the newest Python here, if it is newer than PYTHON
 	@newest=$$($(PYTHON) tests/newest_python.py); if [ -z "$$newest" ]; \
 	then echo "There is no Python here that is newer than $$($(PYTHON) --version)"; \
@@ -51,7 +54,7 @@ clean: ## Remove the virtual environment and everything built
 	@$(PYTHON) -m venv .venv
 	@$(PIP) install --upgrade pip
 
-# Order-only: pip upgrades itself, and its new date must not set off another installation.
+# Order-only: pip upgrades itself, and its newer date must not cause another installation.
 $(DEV_READY): pyproject.toml | .venv/bin/pip
 	@echo "Installing kafkawire and its development tools into .venv"
 	@$(PIP) install --editable '.[all,demo]' --group dev

@@ -52,7 +52,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests that use a real broker, give a longer timeout to those that may wait for Maven or Spark, and group for xdist."""
+    """Mark tests of real brokers, lengthen the timeout of tests that may wait for Maven or Spark, and group tests for xdist."""
     if "real_kafka" in getattr(item, "fixturenames", ()):
         item.add_marker("real")
     slow = any(item.get_closest_marker(name) for name in ("real", "spark"))
@@ -63,7 +63,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def _group(item: pytest.Item) -> str:
-    """Tests of one group run one after the other in one process: all that use clocks, brokers or Spark, or one file of others."""
+    """Name of the group that one process runs in order: all tests that use clocks, brokers or Spark; or one file of the others."""
     path = item.path.relative_to(TESTS)
     return path.as_posix() if path.parts[0] in UNTIMED else "timed"
 
