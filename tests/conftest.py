@@ -63,7 +63,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def _group(item: pytest.Item) -> str:
-    """Name of the group that one process runs in order: all tests that use clocks, brokers or Spark; or one file of the others."""
+    """Name of the group that one process runs in order: all tests with clocks, brokers or Spark; or one file of the others."""
     path = item.path.relative_to(TESTS)
     return path.as_posix() if path.parts[0] in UNTIMED else "timed"
 
