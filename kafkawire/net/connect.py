@@ -10,30 +10,26 @@ import os
 import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from kafkawire.errors import ConnectError
 from kafkawire.net import threads
 from kafkawire.net.base import NEVER, Net
 
-if TYPE_CHECKING:
-    from kafkawire.config import TlsOptions
-
 __all__ = [
-    "Address",
     "AttemptFailed",
+    "ResolvedAddress",
     "connect_in_turn",
     "open_socket",
     "reason_of",
     "refuse_self_connect",
-    "tls_context",
 ]
 
 L = TypeVar("L")
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ResolvedAddress:
     """One answer of getaddrinfo."""
 
     family: int
@@ -57,7 +53,7 @@ class AttemptFailed(Exception):
 
 
 async def connect_in_turn(
-    net: Net, host: str, port: int, deadline: float, attempt: Callable[[Address, float], Awaitable[L]]
+    net: Net, host: str, port: int, deadline: float, attempt: Callable[[ResolvedAddress, float], Awaitable[L]]
 ) -> L:
     """Resolve, and return the result of the first attempt that succeeds (trap 110: every address, resolved anew each time).
 
@@ -65,7 +61,7 @@ async def connect_in_turn(
     which all addresses agree that could be connected to.
     """
     addresses = await _resolve(net, host, port, deadline)
-    failures: list[tuple[Address, AttemptFailed]] = []
+    failures: list[tuple[ResolvedAddress, AttemptFailed]] = []
     for index, address in enumerate(addresses):
         left = deadline - net.now()
         if failures and left <= 0:
@@ -79,7 +75,7 @@ async def connect_in_turn(
     raise _connect_error(host, port, failures)
 
 
-def _connect_error(host: str, port: int, failures: list[tuple[Address, AttemptFailed]]) -> ConnectError:
+def _connect_error(host: str, port: int, failures: list[tuple[ResolvedAddress, AttemptFailed]]) -> ConnectError:
     kinds = {failure.kind for _, failure in failures if failure.stage != "connect"}
     kind = kinds.pop() if len(kinds) == 1 else ConnectError
     where = f"{host}:{port}"
@@ -87,7 +83,7 @@ def _connect_error(host: str, port: int, failures: list[tuple[Address, AttemptFa
     return kind(f"cannot connect to {where}: {reasons}")
 
 
-async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[Address]:
+async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[ResolvedAddress]:
     """The addresses of a name. getaddrinfo knows neither deadlines nor interrupts, so names are looked up in a thread."""
     if not 0 < port < 65536:
         raise ConnectError(f"cannot connect to {host}:{port}: there is no such port")
@@ -95,7 +91,7 @@ async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[Addr
         return _look_up(host, port, socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
         pass  # a name, not an address
-    answers: list[list[Address] | Exception] = []
+    answers: list[list[ResolvedAddress] | Exception] = []
     signal = net.signal()
 
     def look_up() -> None:
@@ -118,19 +114,14 @@ async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[Addr
     return answer
 
 
-def _look_up(host: str, port: int, flags: int = 0) -> list[Address]:
+def _look_up(host: str, port: int, flags: int = 0) -> list[ResolvedAddress]:
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
-    return list(dict.fromkeys(Address(family, kind, protocol, sockaddr) for family, kind, protocol, _, sockaddr in found))
+    return list(
+        dict.fromkeys(ResolvedAddress(family, kind, protocol, sockaddr) for family, kind, protocol, _, sockaddr in found)
+    )
 
 
-def tls_context(options: TlsOptions) -> Any:
-    """See `net.base.Net.tls`; ssl is imported only where it is used."""
-    from kafkawire.net.tls import client_context
-
-    return client_context(options)
-
-
-def open_socket(address: Address) -> socket.socket:
+def open_socket(address: ResolvedAddress) -> socket.socket:
     """A non-blocking socket for an address. Buffer sizes are left to the kernel: setting them would turn its tuning off.
 
     Raises AttemptFailed, as where the system knows IPv6 addresses but has no IPv6.

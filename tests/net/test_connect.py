@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from kafkawire.errors import ConnectError
-from kafkawire.net import connect as dial
+from kafkawire.net import connect as connecting
 from kafkawire.net.base import call
 from tests.net.drivers import SOON, both_drivers, connect
 from tests.net.server import Server, echo, payload
@@ -123,20 +123,20 @@ def test_the_error_names_every_address_and_its_reason(run, refused, black_hole, 
 
 
 def test_an_ipv6_address_reads_as_in_a_url():
-    assert str(dial.Address(socket.AF_INET6, socket.SOCK_STREAM, 6, ("::1", 9092, 0, 0))) == "[::1]:9092"
+    assert str(connecting.ResolvedAddress(socket.AF_INET6, socket.SOCK_STREAM, 6, ("::1", 9092, 0, 0))) == "[::1]:9092"
 
 
 @both_drivers
 def test_options_of_the_socket(run, monkeypatch):
     made = []
-    real = dial.open_socket
+    real = connecting.open_socket
 
     def open_socket(address):
         made.append(real(address))
         return made[-1]
 
-    monkeypatch.setattr("kafkawire.net.blocking.open_socket", open_socket)
-    monkeypatch.setattr("kafkawire.net.aio.open_socket", open_socket)
+    monkeypatch.setattr("kafkawire.net.blocking.net.open_socket", open_socket)
+    monkeypatch.setattr("kafkawire.net.aio.net.open_socket", open_socket)
 
     async def flow(net):
         await connect(net, server)

@@ -1,6 +1,6 @@
-"""Signals, pendings and links of the blocking driver: what flows hold in their hands. Who waits and polls is in `blocking`.
+"""Links of the blocking driver: one socket each, with what it is to write and what it has read.
 
-Steps on what threads share can be run again after an interrupt; `blocking` says why and how.
+Each step on state that threads share can be run again after an interrupt.
 """
 
 from __future__ import annotations
@@ -11,26 +11,21 @@ import os
 import selectors
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kafkawire.errors import ConnectionLost, ForkedError, KafkaError
-from kafkawire.net.connect import Address, AttemptFailed, reason_of, refuse_self_connect
+from kafkawire.net.blocking.signals import Pending, SignalOwner
+from kafkawire.net.connect import AttemptFailed, ResolvedAddress, reason_of, refuse_self_connect
 from kafkawire.net.mutex import Exclusive
 from kafkawire.protocol.frames import ClientPeer
 
 if TYPE_CHECKING:
-    import threading
-
-    from kafkawire.net.blocking import Net
     from kafkawire.net.tls import TlsStream
     from kafkawire.protocol.frames import RequestFrame
 
-__all__ = ["IDLE", "LEADING", "WAITING", "Link", "Pending", "Signal"]
+__all__ = ["Link"]
 
 _READ, _WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
-
-IDLE, WAITING, LEADING = range(3)
-"""What the owner of a signal does: not in wait, asleep at its gate, or leading."""
 
 _MOST_PARTS = 64
 """Buffers given to one sendmsg; the kernel refuses more than 1024."""
@@ -41,76 +36,18 @@ _TLS_CHUNK = 65536
 _UNDER_WAY = (0, errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 
-class Signal:
-    """See `net.base.Signal`."""
+class LinkOwner(SignalOwner, Protocol):
+    """The poller, as its links know it."""
 
-    __slots__ = ("flag", "gate", "net", "replies", "state")
+    def expect(self, signal: Any) -> None:
+        """Count one more reply to come for this signal, so that its owner may lead."""
 
-    def __init__(self, net: Net) -> None:
-        self.flag = False
-        self.net = net
-        self.replies = 0
-        self.state = IDLE
-        self.gate: threading.Lock | None = None
-
-    def set(self) -> None:
-        """Raise the flag and wake the waiter; any thread."""
-        if not self.flag:
-            with self.net.mutex:
-                self.raise_flag()
-
-    def clear(self) -> None:
-        """Lower the flag."""
-        self.flag = False
-
-    def raise_flag(self) -> None:
-        """`set` for a holder of the mutex. The flag comes last: were it raised, an interrupted `set` would not be repeated."""
-        self.open_gate()
-        if self.state == LEADING and self.net.polling:
-            self.net.interrupt_poll()
-        self.flag = True
-
-    def open_gate(self) -> None:
-        """Let the owner go if it waits; for a holder of the mutex."""
-        if self.state == WAITING and self.gate is not None:
-            self.state = IDLE
-            self.gate.release()
-
-
-class Pending:
-    """See `net.base.Pending`."""
-
-    __slots__ = ("done", "error", "signal", "value")
-
-    def __init__(self, signal: Signal | None) -> None:
-        self.signal = signal
-        self.done = signal is None
-        self.value: bytearray | None = None
-        self.error: Exception | None = None
-
-    def complete(self, value: bytearray | None, error: Exception | None) -> None:
-        """Store the outcome, unless there is one, and wake the owner. Repeatable."""
-        signal = self.signal
-        if signal is None:
-            self.error = error
-            return
-        with signal.net.mutex:
-            if not self.done:
-                self.value = value
-                self.error = error
-                self.done = True
-                signal.replies -= 1
-            signal.raise_flag()
-
-    def result(self) -> bytearray:
-        """The response frame; raises the error if there is one."""
-        if self.error is not None:
-            raise self.error.with_traceback(None)  # one error is shared by all pendings of a link
-        return self.value if self.value is not None else bytearray()
+    def attend(self, link: Any) -> None:
+        """Have the leader look at a link whose state has changed."""
 
 
 class _Outbox:
-    """Bytes on their way out, in order. What a write took is stored with the write, so an interrupted drain can go on."""
+    """Bytes to be written, in order. A write stores how much it took by the same call, so an interrupted drain can go on."""
 
     __slots__ = ("_taken", "parts")
 
@@ -146,14 +83,17 @@ class _Outbox:
 
 
 class Link:
-    """See `net.base.Link`. `opened` completes when the connection is up, with AttemptFailed when it cannot be had."""
+    """One connection; see `net.base.Link`. `opened` completes when it is up, with AttemptFailed where it cannot be had.
 
-    def __init__(self, net: Net, sock: socket.socket, host: str, opened: Pending, tls: TlsStream | None) -> None:
+    The link's lock guards its socket's writes, its outbox, `error` and TLS. The leader alone reads, and closes the socket.
+    """
+
+    def __init__(self, net: LinkOwner, sock: socket.socket, host: str, opened: Pending, tls: TlsStream | None) -> None:
         self.error: Exception | None = None
         self.sock = sock
         self.stage = "connect"
         self.watched = 0
-        """The events that the selector was asked for. The leader's."""
+        """Events that the selector watches for; written by the leader."""
         self._net = net
         self._host = host
         self._opened = opened
@@ -163,14 +103,16 @@ class Link:
         self._outbox = _Outbox()
         self._write_error: OSError | None = None
         self._told = False
-        """Whether everybody who waits for a reply has been told that the link is down."""
+        """True once every pending has been completed because the link is down."""
         self._arrived: list[int] = []
+        """Size of what was received last, until it is parsed."""
         self._replies: list[tuple[Any, bytearray]] = []
+        """Pendings and their frames, until they are completed."""
 
     # ---- any thread
 
     def send(self, frame: RequestFrame, signal: Any) -> Pending:
-        """See `net.base.Link.send`. Raises ForkedError in a child process."""
+        """Send a request; see `net.base.Link.send`. Raises ForkedError in a child process."""
         pending = Pending(signal)
         if signal is not None:
             self._net.expect(signal)
@@ -191,7 +133,7 @@ class Link:
         return pending
 
     def fail(self, error: Exception) -> None:
-        """See `net.base.Link.fail`. If this is interrupted, the leader completes it: the shutdown shows in its poll."""
+        """Take the link down; see `net.base.Link.fail`. After an interrupt the leader does, whose poll shows the shutdown."""
         if self._told:
             return
         with self._lock:
@@ -209,12 +151,12 @@ class Link:
         self.fail(ConnectionLost("closed"))
 
     def backlog(self) -> int:
-        """See `net.base.Link.backlog`."""
+        """Bytes that wait for the socket; see `net.base.Link.backlog`."""
         return sum(map(len, list(self._outbox.parts)))
 
     @property
     def unsent(self) -> bool:
-        """Whether bytes, or the bad news from the last write, wait for the leader."""
+        """True if bytes, or the error of the last write, wait for the leader."""
         return bool(self._outbox.parts) or self._write_error is not None
 
     def _write(self, parts: list[Any]) -> None:
@@ -230,7 +172,7 @@ class Link:
             self._net.attend(self)
 
     def _complete_all(self) -> None:
-        """Tell everybody who waits, once: their signals wake flows, which must not be woken for nothing."""
+        """Complete every pending with the error, once: their signals wake flows, which must not be woken for nothing."""
         if not self._told:
             for pending in [self._opened, *self._peer.outstanding()]:
                 pending.complete(None, self.error)
@@ -238,14 +180,14 @@ class Link:
 
     # ---- the leader
 
-    def start(self, address: Address) -> None:
-        """Begin to connect. Raises AttemptFailed if it is clear at once that it cannot be."""
+    def start(self, address: ResolvedAddress) -> None:
+        """Begin to connect. Raises AttemptFailed if that fails at once."""
         code = self.sock.connect_ex(address.sockaddr)
         if code not in _UNDER_WAY:
             raise AttemptFailed("connect", os.strerror(code))
 
     def interest(self) -> int:
-        """What the selector should watch for; 0 when the link is down."""
+        """Events that the selector should watch for; 0 when the link is down."""
         if self.error is not None:
             return 0
         if self.stage == "connect":
@@ -253,7 +195,7 @@ class Link:
         return _READ if not self._outbox.parts and self._write_error is None else _READ | _WRITE
 
     def on_ready(self, events: int) -> None:
-        """Do what the events allow. Errors take the link down; anything else (an interrupt) leaves it fit to go on."""
+        """Read and write as the events allow. Errors take the link down; after anything else (an interrupt) it can go on."""
         try:
             if self.stage == "up":
                 if events & _WRITE:
@@ -271,7 +213,7 @@ class Link:
             raise
 
     def resume(self) -> None:
-        """Finish what `on_ready` was interrupted in."""
+        """Finish an `on_ready` that was interrupted."""
         try:
             if self.error is None:
                 self._settle()
@@ -282,7 +224,7 @@ class Link:
             raise
 
     def _settle(self) -> None:
-        """Parse what has arrived and complete its pendings. Repeatable, until it has come through once."""
+        """Parse the bytes received and complete their pendings. Repeatable until it has ended once."""
         if self._arrived:
             count = self._arrived[0]
             if count == 0:
@@ -297,7 +239,7 @@ class Link:
         self._replies = []
 
     def dispose(self) -> None:
-        """Close the socket and complete what is left. Repeatable."""
+        """Close the socket and complete the pendings that are left. Repeatable."""
         with self._lock:
             if self.error is None:
                 self.error = ConnectionLost("closed")
@@ -306,12 +248,12 @@ class Link:
         self._peer.end()
 
     def abandon(self, error: Exception) -> None:
-        """Drop the socket without a word: it belongs to the parent process."""
+        """Close the socket, which belongs to the parent process, without writing."""
         self.error = error
         self.sock.close()
 
     def _open(self) -> None:
-        """Go on with connecting; the stage is up when its pending has been completed, for this is repeated if interrupted."""
+        """Go on with connecting. The stage becomes "up" only after `opened` was completed: an interrupted call is repeated."""
         if self.stage == "connect":
             code = self.sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if code:
@@ -333,12 +275,12 @@ class Link:
             secured = tls.handshake()
         except OSError:
             with contextlib.suppress(OSError):
-                self._say(tls)  # the alert that tells the broker why
+                self._write_sealed(tls)  # the alert that tells the broker why
             raise
-        self._say(tls)
+        self._write_sealed(tls)
         return secured
 
-    def _say(self, tls: TlsStream) -> None:
+    def _write_sealed(self, tls: TlsStream) -> None:
         self._outbox.parts.append(tls.sealed())
         self._outbox.drain(self.sock.sendmsg)
 
@@ -353,13 +295,13 @@ class Link:
             if self._write_error is None:
                 self._outbox.drain(self.sock.sendmsg)
         if self._write_error is not None:
-            # What the broker said before it hung up says more than the failed write: replies, or an alert.
+            # Bytes that the broker sent before it hung up tell more than the failed write: replies, or a TLS alert.
             while self._receive():
                 pass
             raise self._write_error
 
     def _receive(self) -> bool:
-        """Take what has arrived; False if there is nothing."""
+        """Receive and parse once; False if nothing has arrived."""
         try:
             if self._tls is not None:
                 self._receive_tls(self._tls)
@@ -383,7 +325,7 @@ class Link:
             self._replies.extend(self._peer.received(count))
 
     def _explain(self, error: Exception) -> Exception:
-        """The error that the pendings complete with."""
+        """The error that the pendings complete with, for an exception of the socket, of TLS or of the framing."""
         if not isinstance(error, OSError):
             return error
         if self.stage == "connect":

@@ -1,47 +1,31 @@
-"""The driver for threads: plain sockets, one selector lent to whichever thread waits, flows that never suspend.
+"""The poller: of the threads inside `wait`, one leads and polls every link; the others sleep on locks of their own.
 
-Of the threads inside `Net.wait` one is the leader: it polls all links and completes everybody's pendings. The others sleep on
-locks of their own. Only a waiter with replies outstanding leads (or any, while bytes wait to be written); when it leaves, it
-hands over. The leader alone touches the selector, reads, and closes sockets. Anyone writes, under the link's lock, as much
-as the socket takes at once; the leader writes the rest.
+Only a waiter with replies outstanding leads (or any, while bytes wait to be written); when it leaves, it hands over. The
+leader alone touches the selector, reads, completes everybody's pendings and closes sockets. Any thread writes, under the
+link's lock, as much as the socket takes at once; the leader writes the rest.
 
-Ctrl-C may raise in the main thread at any call, loop or function entry, also while that thread works for others. So every
-step on what is shared can be run again: a system call's result is stored by the same C call (`list.extend(map(...))`), and a
-step ends with plain stores and one last call. Python's TLS objects do not allow that: an interrupt inside TLS takes the link
-down rather than leave a gap in its stream.
-
-A loop that ends with an `if` is in another function than the `try` or `with` around it, here and in the core: since Python
-3.12 an interrupt between two rounds would pass by the `finally` (CPython gh-130279).
+Each step on state that threads share can be run again after an interrupt.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import selectors
 import socket
 import threading
 import time
-import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 from kafkawire.errors import ClosedError, ConcurrentUseError, ForkedError
-from kafkawire.net import threads
 from kafkawire.net.base import NEVER
-from kafkawire.net.connect import Address, AttemptFailed, connect_in_turn, open_socket, tls_context
+from kafkawire.net.blocking.links import Link
+from kafkawire.net.blocking.signals import IDLE, LEADING, WAITING, Signal
+from kafkawire.net.driver import Driver
 from kafkawire.net.mutex import Mutex
-from kafkawire.net.sockets import IDLE, LEADING, WAITING, Link, Pending, Signal
 
-if TYPE_CHECKING:
-    import ssl
-
-    from kafkawire.net.tls import TlsStream
-
-__all__ = ["Link", "Net", "Pending", "Signal", "Task", "run"]
-
-T = TypeVar("T")
+__all__ = ["Poller"]
 
 _LONGEST_POLL = 86400.0
 """Seconds; epoll takes its timeout as an int of milliseconds."""
@@ -49,147 +33,48 @@ _LONGEST_POLL = 86400.0
 _LONGEST_WAIT_OF_MAIN = 1.0
 """Seconds; CPython notices an interrupt that comes between its check for signals and the system call only when that returns.
 
-In between, the main thread may wait for another one to take the GIL, which makes that likely where others are busy.
+In between, the main thread may wait for another one to give up the GIL, which makes that likely where others are busy.
 """
-
-_JOIN_TIMEOUT = 5.0
-"""Seconds that close() waits for spawned flows to end."""
 
 _ATTEMPTS = (1, 2, 3, 4, 5)
 """How often leaving is begun anew when interrupted. A tuple: making a range would be a call, and open to interrupts."""
 
 
-def run(coro: Coroutine[Any, Any, T]) -> T:
-    """Run a flow to its end on this thread."""
-    try:
-        coro.send(None)
-    except StopIteration as stop:
-        value: T = stop.value
-        return value
-    coro.close()
-    raise RuntimeError("a flow suspended in the blocking driver: it awaited something else than net.wait")
+class Poller(Driver):
+    """The half of the blocking driver that waits: who waits, who leads, which links are watched.
 
-
-def _tls_stream(context: ssl.SSLContext | None, host: str) -> TlsStream | None:
-    """The TLS side of one attempt, if there is one; ssl is imported only where it is used."""
-    if context is None:
-        return None
-    from kafkawire.net.tls import TlsStream
-
-    return TlsStream(context, host)
-
-
-class Task:
-    """See `net.base.Task`."""
-
-    def __init__(self) -> None:
-        self.done = False
-        self.value: Any = None
-        self.error: BaseException | None = None
-
-
-class Net:
-    """See `net.base.Net`. Its signals are its own: `signal: Any` below is one of them, which a Protocol cannot say.
-
-    In a child process after fork() it only raises ForkedError: the child's copies of the sockets are closed unwritten.
+    `mutex` guards `polling`, `_leader`, `_waiting` and the state of signals. It is taken last: a link's lock is never taken
+    while it is held. The selector, `_intact` and `_current` are the leader's.
     """
 
     now = staticmethod(time.monotonic)
-    wall_clock = staticmethod(time.time)
-    lock = staticmethod(Mutex)
-    tls = staticmethod(tls_context)
 
     def __init__(self) -> None:
         self.mutex = Mutex()
-        """Guards who waits, who leads, and the outcome of pendings. Taken last: never held while taking a link's lock."""
         self.polling = False
-        """Whether the leader is in its poll, so that only a byte in the socket pair reaches it."""
-        self._error: ClosedError | None = None
+        """True while the leader is in its poll, so that only a byte in the socket pair reaches it."""
         self._leader: Signal | None = None
         self._waiting: dict[Signal, None] = {}
         self._selector = selectors.DefaultSelector()
         self._intact = True
-        """Whether the selector is what it should be, and not half changed by an interrupted call."""
+        """False while the selector may be half changed by an interrupted call."""
         self._ear, self._bell = socket.socketpair()
         self._ear.setblocking(False)
         self._bell.setblocking(False)
         self._selector.register(self._ear, selectors.EVENT_READ)
         self._links: set[Link] = set()
         self._unsent: set[Link] = set()
+        """Links with bytes that wait for their socket."""
         self._todo: deque[Link] = deque()
-        """Links whose state has changed under the leader's feet."""
+        """Links whose state has changed since the leader brought selector and socket in line with it."""
         self._current: Link | None = None
         """The link that the leader is reading from."""
-        self._flows: dict[threading.Lock, int] = {}
-        """A lock for each spawned flow, held until it has ended -> its thread, which enters itself and goes; 0 before."""
         self._late: deque[Callable[[], None]] = deque()
-        """Calls of finalizers that came at a bad moment."""
-        _nets.add(self)
-
-    def signal(self) -> Signal:
-        """A new signal, for one flow to wait on."""
-        return Signal(self)
-
-    def spawn(self, coro: Coroutine[Any, Any, Any], done: Any = None, name: str = "kafkawire", *, brief: bool = False) -> Task:
-        """Run a flow in a daemon thread of its own; see `threads.start` for `brief`."""
-        if self._error is not None:
-            coro.close()
-            raise self._error
-        task = Task()
-        running = threading.Lock()
-        running.acquire()
-
-        def body() -> None:
-            self._flows[running] = threading.get_ident()
-            try:
-                task.value = run(coro)
-            except BaseException as error:  # noqa: BLE001 - kept for whoever joins the task
-                task.error = error
-            task.done = True
-            self._flows.pop(running, None)  # a child process has none, if the flow forked
-            if done is not None:
-                done.set()
-            running.release()
-
-        self._flows[running] = 0  # so that close() waits for a thread that is still to come
-        try:
-            threads.start(body, name, brief=brief)
-        except BaseException:
-            self._flows.pop(running, None)
-            raise
-        return task
-
-    async def connect(self, host: str, port: int, tls: ssl.SSLContext | None, deadline: float) -> Link:
-        """See `net.base.Net.connect`."""
-        if self._error is not None:
-            raise self._error
-
-        async def attempt(address: Address, until: float) -> Link:
-            return await self._attempt(address, until, host, _tls_stream(tls, host))
-
-        return await connect_in_turn(self, host, port, deadline, attempt)
-
-    async def _attempt(self, address: Address, until: float, host: str, tls: TlsStream | None) -> Link:
-        started = self.now()
-        signal = Signal(self)
-        opened = Pending(signal)
-        link = Link(self, open_socket(address), host, opened, tls)
-        try:
-            self._links.add(link)
-            self.expect(signal)
-            link.start(address)
-            self.attend(link)
-            await self.wait(signal, until)
-            if not opened.done:
-                link.fail(AttemptFailed(link.stage, f"no answer in {self.now() - started:.1f} s"))
-            opened.result()
-        except BaseException:
-            link.close()
-            raise
-        return link
+        """Calls of finalizers that came while this net's locks were held."""
+        super().__init__()
 
     async def wait(self, signal: Any, deadline: float = NEVER) -> bool:
-        """See `net.base.Net.wait`. Raises ClosedError once the net is closed, ForkedError in a child process."""
+        """Wait for a signal; see `net.base.Net.wait`. Raises ClosedError once closed, ForkedError in a child process."""
         if signal.flag:
             return True
         try:
@@ -208,29 +93,10 @@ class Net:
                 finally:
                     interrupt = None  # or frame and traceback would keep each other alive
 
-    @property
-    def closed(self) -> bool:
-        """Whether it was closed, or is a child's copy of what the parent process has."""
-        return self._error is not None
-
-    @property
-    def forked(self) -> bool:
-        """Whether this is a child's copy of what the parent process has."""
-        return isinstance(self._error, ForkedError)
-
-    def close(self) -> None:
-        """Close every link, make every wait raise ClosedError, and give spawned flows time to end. Idempotent."""
-        self.shut()
-        until = self.now() + _JOIN_TIMEOUT
-        for running, thread in list(self._flows.items()):
-            if thread != threading.get_ident():
-                running.acquire(True, max(0.0, until - self.now()))
-
     def shut(self) -> None:
-        """`close` without waiting for anybody."""
+        """Close every link and make every wait raise ClosedError. Waits for nothing."""
         with self.mutex:
-            if self._error is None:
-                self._error = ClosedError("the network driver is closed: make a new client")
+            self._end(ClosedError("the network driver is closed: make a new client"))
             for signal in self._waiting:
                 signal.open_gate()
             if self.polling:
@@ -241,16 +107,10 @@ class Net:
         if alone:
             self._dispose()
 
-    def drive(self, coro: Coroutine[Any, Any, Any], patience: float) -> None:
-        """Run a flow at the end of the interpreter; it has a deadline of its own."""
-        run(coro)
-
-    cut_off = close
-
     def finalize(self, call: Callable[[], None]) -> None:
         """Make a call that closes things for a finalizer, which the garbage collector runs in any thread at any time.
 
-        If that is in the midst of this net, whose locks are to be taken in their order, the call is made at the end of a wait.
+        Where that thread holds a lock of this net, the call is made at the end of a wait: locks are taken in their order.
         """
         self._late.append(call)
         if not self.mutex.held():
@@ -273,14 +133,14 @@ class Net:
         self._bell.send(b"\0")
 
     def expect(self, signal: Signal) -> None:
-        """One more reply will come for this signal, so its owner may lead."""
+        """Count one more reply to come for this signal, so that its owner may lead."""
         with self.mutex:
             signal.replies += 1
             if self._leader is None:
                 signal.open_gate()
 
     def attend(self, link: Link) -> None:
-        """Have the leader look at a link. Without anybody who waits, the next leader does."""
+        """Have the leader look at a link whose state has changed; if nobody waits, the next leader does."""
         if link.unsent:
             self._unsent.add(link)
         self._todo.append(link)
@@ -293,16 +153,14 @@ class Net:
         if over:
             link.dispose()
 
-    def abandon(self) -> None:
-        """In a forked child: drop what belongs to the parent, without writing."""
-        error = ForkedError("this client was made before fork(), in the parent process: make a new one in the child")
-        self._error = error
+    def abandon(self, error: ForkedError) -> None:
+        """In a forked child: drop everything that belongs to the parent process, without writing."""
+        self._end(error)
         self._leader = None
         self.polling = False
         self._waiting.clear()
         self._unsent.clear()
         self._todo.clear()
-        self._flows.clear()
         for link in self._links:
             link.abandon(error)
         self._links.clear()
@@ -313,7 +171,7 @@ class Net:
     # ---- waiting and leading
 
     def _wait(self, signal: Any, deadline: float) -> bool:
-        """Lead, or sleep at the gate, until the signal is set or the deadline has come. The caller makes it leave."""
+        """Lead, or sleep at the gate, until the signal is set or the deadline has come. The caller calls `_leave`."""
         while True:
             with self.mutex:
                 if signal.flag:
@@ -334,7 +192,7 @@ class Net:
         return signal.replies > 0 or bool(self._unsent)
 
     def _enter(self, signal: Signal) -> threading.Lock | None:
-        """Become the leader, or get the gate to wait at; for a holder of the mutex."""
+        """Become the leader (None), or get the gate to sleep at; for a holder of the mutex."""
         if self._leader is None and self._may_lead(signal):
             self._leader = signal
             signal.state = LEADING
@@ -348,7 +206,7 @@ class Net:
         return gate
 
     def _leave(self, signal: Signal) -> None:
-        """Finish what was begun, and hand over. Repeatable."""
+        """End a wait: finish an interrupted read, and hand the lead over. Repeatable."""
         if self._leader is signal and self._current is not None:
             self._current.resume()
             self._current = None
@@ -411,7 +269,7 @@ class Net:
             self._ear.recv(64)
 
     def _sync(self, link: Link) -> None:
-        """Bring selector and socket in line with the state of a link."""
+        """Bring selector and socket in line with the state of a link; the leader's."""
         wanted = link.interest()
         (self._unsent.add if wanted & selectors.EVENT_WRITE else self._unsent.discard)(link)
         if wanted != link.watched:
@@ -429,7 +287,7 @@ class Net:
             self._links.discard(link)
 
     def _renew_selector(self) -> None:
-        """Python's selectors are not fit to go on after an interrupt, but easily replaced."""
+        """Replace the selector, which an interrupted call may have left half changed; the leader's."""
         selector = selectors.DefaultSelector()
         selector.register(self._ear, selectors.EVENT_READ)
         for link in list(self._links):
@@ -443,7 +301,7 @@ class Net:
         old.close()
 
     def _dispose(self) -> None:
-        """Close everything: the net is closed and nobody leads any more. Repeatable."""
+        """Close all sockets and the selector, once the net is closed and nobody leads any more. Repeatable."""
         for link in list(self._links):
             link.dispose()
         self._links.clear()
@@ -455,15 +313,3 @@ class Net:
 def _longest_wait() -> float:
     """Seconds that this thread may wait in one system call: interrupts come to the main thread only."""
     return _LONGEST_WAIT_OF_MAIN if threading.get_ident() == threading.main_thread().ident else _LONGEST_POLL
-
-
-_nets: weakref.WeakSet[Net] = weakref.WeakSet()
-
-
-def _abandon_all() -> None:
-    for net in list(_nets):
-        net.abandon()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_abandon_all)
