@@ -305,7 +305,7 @@ class MockCluster:
         check_argument("group", group, str)
         check_argument("topic", topic, str)
         check_argument("partition", partition, Int32)
-        found = self.call(lambda: self.groups.committed(group, TopicPartition(topic, partition)))
+        found = self.call(lambda: self.groups.offsets.of_group(group).get(TopicPartition(topic, partition)))
         return None if found is None else found.offset
 
     def commit(self, group: str, topic: str, partition: int, offset: int) -> None:

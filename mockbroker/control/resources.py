@@ -207,14 +207,14 @@ def _append(ask: Ask) -> Any:
 def _groups(ask: Ask) -> Any:
     """All groups."""
     cluster = ask.kafka.cluster
-    return ask.kafka.call(lambda: [show_group(cluster, group) for group in ask.kafka.groups])
+    return ask.kafka.call(lambda: [show_group(cluster, ask.kafka.groups, group) for group in ask.kafka.groups])
 
 
 @_serves("GET", "/groups/{group}")
 def _group(ask: Ask) -> Any:
     """One group, with its coordinator, its members with their partitions, and the offsets that it has committed."""
     cluster = ask.kafka.cluster
-    return ask.kafka.call(lambda: show_group(cluster, ask.kafka.groups.existing(ask.names[0])))
+    return ask.kafka.call(lambda: show_group(cluster, ask.kafka.groups, ask.kafka.groups.existing(ask.names[0])))
 
 
 @_serves("DELETE", "/groups/{group}")

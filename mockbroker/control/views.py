@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 from kafkawire.errors import DecodeError
 from kafkawire.protocol.formats.consumer_protocol import ConsumerProtocolAssignment
 from kafkawire.protocol.formats.versioned import decode_versioned
+from mockbroker.groups.classic_group import ClassicGroup
 
 if TYPE_CHECKING:
-    from mockbroker.groups.group import ClassicGroup, Member
+    from mockbroker.groups.classic_member import Member
+    from mockbroker.groups.group import Group
+    from mockbroker.groups.groups import Groups
     from mockbroker.mock import MockBroker
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics import Topic
@@ -37,7 +40,7 @@ def show_topic(topic: Topic) -> dict[str, Any]:
     return {"name": topic.name, "partitions": partitions, "configs": topic.configs}
 
 
-def show_group(cluster: Cluster, group: ClassicGroup) -> dict[str, Any]:
+def show_group(cluster: Cluster, groups: Groups, group: Group) -> dict[str, Any]:
     """With its coordinator (null if it has none), its members and what it has committed."""
     coordinator = cluster.coordinator(group.id)
     offsets = [
@@ -48,18 +51,25 @@ def show_group(cluster: Cluster, group: ClassicGroup) -> dict[str, Any]:
             "metadata": committed.metadata,
             "lag": cluster.partition(*partition).log.high_watermark - committed.offset,
         }
-        for partition, committed in group.offsets.items()
+        for partition, committed in groups.offsets.of_group(group.id).items()
     ]
     return {
         "group": group.id,
         "type": group.type,
-        "state": group.state.value,
+        "state": group.state_name,
         "coordinator": None if coordinator is None else coordinator.id,
+        **(_show_classic(group) if isinstance(group, ClassicGroup) else {}),
+        "offsets": offsets,
+    }
+
+
+def _show_classic(group: ClassicGroup) -> dict[str, Any]:
+    """Generation, protocol and members of a classic group."""
+    return {
         "generation": group.generation,
         "protocolType": group.protocol_type,
         "protocol": group.protocol,
         "members": [_show_member(group, member) for member in group.members.values()],
-        "offsets": offsets,
     }
 
 

@@ -1,4 +1,4 @@
-"""The classic group protocol: what JoinGroup, SyncGroup, Heartbeat, LeaveGroup and time do to a group."""
+"""Classic group protocol: effects of JoinGroup, SyncGroup, Heartbeat, LeaveGroup and time on a group."""
 
 from __future__ import annotations
 
@@ -6,42 +6,40 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from kafkawire.errors import ErrorCode
-from mockbroker.groups.group import ClassicGroup, GroupState, Joined, Member, Synced
+from mockbroker.groups.classic_group import ClassicGroup, ClassicGroupState
+from mockbroker.groups.classic_member import Joined, Member, Synced
+from mockbroker.groups.group import GroupProtocol
+from mockbroker.state.cluster import Cluster
 from mockbroker.state.waiting import Promise
-
-if TYPE_CHECKING:
-    from mockbroker.configs.definitions import BrokerConfigs
-    from mockbroker.state.timers import Timers
 
 __all__ = ["ClassicProtocol", "Join", "Leaver", "Sync"]
 
 _NEW_MEMBER_TIMEOUT = 300.0
-"""Seconds that a member may wait for its first generation; its session does not count before (KAFKA-7610)."""
+"""Seconds that a member may wait for its first generation; its session begins only then (KAFKA-7610)."""
 
 _TICK = 0.001
-"""Seconds; timers go no faster, or one that is set anew for ever would leave time for nothing else."""
+"""Shortest rebalance timeout in seconds: with none, a timer that is set anew for ever would leave time for nothing else."""
 
-_SETTLED = (GroupState.EMPTY, GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
-"""Where a rebalance can begin."""
+_CAN_BEGIN_REBALANCE = (ClassicGroupState.EMPTY, ClassicGroupState.COMPLETING_REBALANCE, ClassicGroupState.STABLE)
+"""States in which a rebalance can begin."""
 
 _EXPELS_UNSYNCED_SINCE = (2, 8)
-"""Before, a group waited for members that did not sync as long as their sessions lasted (KAFKA-12890)."""
+"""Version since which a group does not wait for members that never sync; before, their sessions had to end (KAFKA-12890)."""
 
-_REBALANCING = (GroupState.PREPARING_REBALANCE,)
-_REBALANCING_OR_SYNCING = (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE)
+_REBALANCING = (ClassicGroupState.PREPARING_REBALANCE,)
+_REBALANCING_OR_SYNCING = (ClassicGroupState.PREPARING_REBALANCE, ClassicGroupState.COMPLETING_REBALANCE)
 _QUIET_WHILE_SYNCING_SINCE = (2, 6)
-"""Before, heartbeats were answered with REBALANCE_IN_PROGRESS while members fetched their assignments, too."""
+"""Version since which heartbeats do not answer REBALANCE_IN_PROGRESS while members fetch their assignments."""
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A wish to be a member of the next generation."""
+    """Request to be a member of the next generation."""
 
     member_id: str
-    """Empty for who is new."""
+    """Empty for a new member."""
     instance_id: str | None
     client_id: str
     client_host: str
@@ -50,14 +48,14 @@ class Join:
     protocol_type: str
     protocols: dict[str, bytes]
     needs_known_id: bool
-    """Whether a new dynamic member has to ask again under the id that it gets (KIP-394)."""
+    """True if a new dynamic member has to join again under the id that it gets (KIP-394)."""
     can_skip_assignment: bool
-    """Whether a static leader that comes back can be told to assign nothing (KIP-814)."""
+    """True if a static leader that comes back can be told to assign nothing (KIP-814)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """A member's wish for its assignment; the leader brings those of all."""
+    """Request of a member for its assignment; the leader's brings the assignments of all."""
 
     member_id: str
     instance_id: str | None
@@ -69,26 +67,45 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Leaver:
-    """Who is to leave: by member id, or a static member by instance id alone."""
+    """Member that is to leave: named by member id, or a static one by its instance id alone."""
 
     member_id: str
     instance_id: str | None
 
 
-class ClassicProtocol:
-    """Acts on groups as brokers of a version do. Times are seconds, as the driver counts them."""
+class ClassicProtocol(GroupProtocol[ClassicGroup]):
+    """Changes classic groups as brokers of the cluster's version do. Times are seconds, as the driver counts them."""
 
-    def __init__(self, timers: Timers, config: BrokerConfigs, version: tuple[int, ...]) -> None:
-        self._timers = timers
-        self._config = config
+    group_class = ClassicGroup
+
+    def __init__(self, cluster: Cluster) -> None:
+        version = cluster.profile.version
+        self._timers = cluster.timers
+        self._config = cluster.config
+        self._table = cluster.store.table("classic groups")
         self._ids = 0
         self._expels_unsynced = version >= _EXPELS_UNSYNCED_SINCE
         self._tells_to_rejoin = _REBALANCING if version >= _QUIET_WHILE_SYNCING_SINCE else _REBALANCING_OR_SYNCING
 
+    def new_group(self, group_id: str, now: float) -> ClassicGroup:
+        return ClassicGroup(group_id, now, self._table)
+
+    def forget(self, group: ClassicGroup) -> None:
+        del self._table[group.id]
+
+    def keep_member(self, group: ClassicGroup, member_id: str, now: float) -> None:
+        member = group.members.get(member_id)
+        if member is not None:
+            self._keep_session(group, member, now)
+
+    def load(self, group: ClassicGroup, now: float) -> None:
+        for member in group.members.values():
+            self._keep_session(group, member, now)
+
     # Requests
 
     def join(self, group: ClassicGroup, join: Join, now: float) -> Promise[Joined]:
-        """Become a member, or take part in the next generation."""
+        """Add a member, or let it take part in the next generation."""
         if not self._has_room(group, join.member_id):
             group.remove(join.member_id)
             return Promise(Joined("", ErrorCode.GROUP_MAX_SIZE_REACHED))
@@ -106,13 +123,13 @@ class ClassicProtocol:
         return self._join_again(group, group.members[join.member_id], join, now)
 
     def sync(self, group: ClassicGroup, sync: Sync, now: float) -> Promise[Synced]:
-        """Get one's assignment, once the leader has brought it."""
+        """Give a member its assignment, once the leader has brought it."""
         error = _check_sync(group, sync)
         if error is not None:
             return Promise(Synced(error))
         member = group.members[sync.member_id]
         group.pending_sync.discard(member.id)
-        if group.state is GroupState.STABLE:
+        if group.state is ClassicGroupState.STABLE:
             return Promise(group.synced(member))
         promise: Promise[Synced] = Promise()
         member.syncing = promise
@@ -120,31 +137,31 @@ class ClassicProtocol:
             for each in group.members.values():
                 each.assignment = sync.assignments.get(each.id, b"")
             self._end_syncs(group, group.synced, now)
-            group.to(GroupState.STABLE, now)
+            group.to(ClassicGroupState.STABLE, now)
             group.save()
         return promise
 
     def heartbeat(
         self, group: ClassicGroup, member_id: str, instance_id: str | None, generation: int, now: float
     ) -> ErrorCode | None:
-        """Keep a member's session, and say whether it has to rejoin."""
+        """Keep a member's session. Returns REBALANCE_IN_PROGRESS if it has to rejoin, or another error."""
         error = group.check_member(member_id, instance_id)
         if error is not None:
             return error
         if generation != group.generation:
             return ErrorCode.ILLEGAL_GENERATION
-        self.keep_session(group, group.members[member_id], now)
+        self._keep_session(group, group.members[member_id], now)
         return ErrorCode.REBALANCE_IN_PROGRESS if group.state in self._tells_to_rejoin else None
 
     def leave(self, group: ClassicGroup, leavers: Iterable[Leaver], now: float) -> list[ErrorCode | None]:
-        """Take members out; the error of each."""
+        """Remove members. Returns the error of each, or None."""
         errors = [self._leave(group, leaver) for leaver in leavers]
-        if None in errors and group.state is not GroupState.EMPTY:
+        if None in errors and group.state is not ClassicGroupState.EMPTY:
             self._rebalance(group, now)
         return errors
 
-    def keep_session(self, group: ClassicGroup, member: Member, now: float, timeout: float | None = None) -> None:
-        """Begin a member's session anew. timeout: seconds, if not its own."""
+    def _keep_session(self, group: ClassicGroup, member: Member, now: float, timeout: float | None = None) -> None:
+        """Begin a member's session anew. timeout: in seconds, in place of the member's own."""
         if member.session is not None:
             member.session.cancel()
         seconds = member.session_timeout_ms / 1000 if timeout is None else timeout
@@ -153,12 +170,12 @@ class ClassicProtocol:
     # Joining
 
     def _has_room(self, group: ClassicGroup, member_id: str) -> bool:
-        """While members rejoin, the first come are in; at other times those are who are members."""
+        """True if the group may have this member too: while members rejoin, the first to come are in, else the present ones."""
         limit = int(self._config.get("group.max.size", 2**31 - 1))
         member = group.members.get(member_id)
-        if group.state is GroupState.EMPTY:
+        if group.state is ClassicGroupState.EMPTY:
             return True
-        if group.state is GroupState.PREPARING_REBALANCE:
+        if group.state is ClassicGroupState.PREPARING_REBALANCE:
             waiting = sum(each.joining is not None for each in group.members.values())
             return waiting < limit or (member is not None and member.joining is not None)
         return member is not None or len(group.members) < limit
@@ -175,7 +192,7 @@ class ClassicProtocol:
         return self._replace(group, group.members[known], member_id, join, now)
 
     def _new_id(self, join: Join) -> str:
-        """As Kafka's, but the same in every run, so that simulations repeat."""
+        """Make a member id like Kafka's, but equal in every run, so that simulations repeat."""
         self._ids += 1
         return f"{join.instance_id or join.client_id}-{uuid.uuid5(uuid.NAMESPACE_OID, f'member {self._ids}')}"
 
@@ -192,16 +209,17 @@ class ClassicProtocol:
         promise: Promise[Joined] = Promise()
         member.joining = promise
         group.add(member, join.protocol_type)
-        group.member_was_added = group.state is GroupState.PREPARING_REBALANCE
-        self.keep_session(group, member, now, _NEW_MEMBER_TIMEOUT)
+        group.member_was_added = group.state is ClassicGroupState.PREPARING_REBALANCE
+        self._keep_session(group, member, now, _NEW_MEMBER_TIMEOUT)
         self._rebalance(group, now)
         return promise
 
     def _join_again(self, group: ClassicGroup, member: Member, join: Join, now: float) -> Promise[Joined]:
-        """Who brings nothing new gets the generation that there is, but a leader can always ask for another."""
+        """Let a member rejoin. One with nothing new gets the present generation; a leader can always ask for another."""
         unchanged = list(member.protocols.items()) == list(join.protocols.items())
         if unchanged and (
-            group.state is GroupState.COMPLETING_REBALANCE or (group.state is GroupState.STABLE and member.id != group.leader)
+            group.state is ClassicGroupState.COMPLETING_REBALANCE
+            or (group.state is ClassicGroupState.STABLE and member.id != group.leader)
         ):
             return Promise(group.joined(member))
         promise = _update(member, join)
@@ -209,12 +227,12 @@ class ClassicProtocol:
         return promise
 
     def _replace(self, group: ClassicGroup, old: Member, member_id: str, join: Join, now: float) -> Promise[Joined]:
-        """A static member has come back: the others notice nothing, unless the choice of the protocol changes (KIP-345)."""
+        """Replace a static member that has come back, without a rebalance unless the selected protocol changes (KIP-345)."""
         leader = group.leader or ""
         member = group.replace_static(old, member_id)
-        self.keep_session(group, member, now)
+        self._keep_session(group, member, now)
         promise = _update(member, join)
-        if group.state is not GroupState.STABLE or group.select_protocol() != group.protocol:
+        if group.state is not ClassicGroupState.STABLE or group.select_protocol() != group.protocol:
             self._rebalance(group, now)
         else:
             group.save()
@@ -224,22 +242,22 @@ class ClassicProtocol:
     # Rebalancing
 
     def _rebalance(self, group: ClassicGroup, now: float) -> None:
-        """Begin a rebalance, or go on with the one there is if nobody is missing any more."""
-        if group.state in _SETTLED:
+        """Begin a rebalance, or complete the present one if no member is missing any more."""
+        if group.state in _CAN_BEGIN_REBALANCE:
             self._prepare(group, now)
-        elif group.previous_state is not GroupState.EMPTY and group.all_joined:
+        elif group.previous_state is not ClassicGroupState.EMPTY and group.all_joined:
             self._complete(group, now)
 
     def _prepare(self, group: ClassicGroup, now: float) -> None:
-        if group.state is GroupState.COMPLETING_REBALANCE:
+        if group.state is ClassicGroupState.COMPLETING_REBALANCE:
             for member in group.members.values():
                 member.assignment = b""
             self._end_syncs(group, lambda _member: Synced(ErrorCode.REBALANCE_IN_PROGRESS), now)
         group.pending_sync.clear()
         if group.sync_timer is not None:
             group.sync_timer.cancel()
-        group.to(GroupState.PREPARING_REBALANCE, now)
-        if group.previous_state is GroupState.EMPTY:
+        group.to(ClassicGroupState.PREPARING_REBALANCE, now)
+        if group.previous_state is ClassicGroupState.EMPTY:
             delay = int(self._config["group.initial.rebalance.delay.ms"]) / 1000
             self._delay(group, delay, max(group.rebalance_timeout - delay, 0), now)
         elif group.all_joined:
@@ -248,7 +266,7 @@ class ClassicProtocol:
             self._complete_later(group, now)
 
     def _delay(self, group: ClassicGroup, delay: float, remaining: float, now: float) -> None:
-        """Give more members the time to come, before a group begins (KIP-134)."""
+        """Delay the first rebalance of a group, so that more members can come (KIP-134)."""
         group.member_was_added = False
 
         def look_again(then: float) -> None:
@@ -261,14 +279,14 @@ class ClassicProtocol:
         group.join_timer = self._timers.at(now + delay, look_again)
 
     def _complete_later(self, group: ClassicGroup, now: float) -> None:
-        """Wait for those that are missing, but not for ever."""
+        """Wait for missing members, but no longer than the rebalance timeout."""
         if group.join_timer is not None:
             group.join_timer.cancel()
         patience = max(group.rebalance_timeout, _TICK)
         group.join_timer = self._timers.at(now + patience, partial(self._complete, group))
 
     def _complete(self, group: ClassicGroup, now: float) -> None:
-        """Begin the next generation, without the dynamic members that are missing; static ones keep their place."""
+        """Begin the next generation without the dynamic members that are missing; static members stay."""
         if group.join_timer is not None:
             group.join_timer.cancel()
         for member in list(group.members.values()):
@@ -278,21 +296,21 @@ class ClassicProtocol:
             self._complete_later(group, now)
             return
         group.begin_generation(now)
-        if group.state is GroupState.EMPTY:
+        if group.state is ClassicGroupState.EMPTY:
             group.save()
             return
         for member in group.members.values():
             member.end_join(group.joined(member))
             member.is_new = False
             group.pending_sync.add(member.id)
-            self.keep_session(group, member, now)
+            self._keep_session(group, member, now)
         if self._expels_unsynced:
             group.sync_timer = self._timers.at(now + group.rebalance_timeout, partial(self._expire_syncs, group))
 
     def _end_syncs(self, group: ClassicGroup, answer: Callable[[Member], Synced], now: float) -> None:
         for member in group.members.values():
             if member.end_sync(answer(member)):
-                self.keep_session(group, member, now)
+                self._keep_session(group, member, now)
 
     # Leaving
 
@@ -309,21 +327,21 @@ class ClassicProtocol:
         return error
 
     def _expire(self, group: ClassicGroup, member_id: str, now: float) -> None:
-        """The session of a member, or of an id that was given out, is over. Who waits for the broker is alive."""
+        """End the session of a member, or of an id that was given out. A member that waits for the broker is alive."""
         member = group.members.get(member_id)
         if member is None:
             group.remove(member_id)
-            if group.state is GroupState.PREPARING_REBALANCE and group.all_joined:
+            if group.state is ClassicGroupState.PREPARING_REBALANCE and group.all_joined:
                 self._complete(group, now)
         elif member.is_new or not member.waits:
             _send_away(group, member)
-            if group.state is not GroupState.PREPARING_REBALANCE:
+            if group.state is not ClassicGroupState.PREPARING_REBALANCE:
                 self._prepare(group, now)
             elif group.all_joined:
                 self._complete(group, now)
 
     def _expire_syncs(self, group: ClassicGroup, now: float) -> None:
-        """Go on without the members that never asked for their assignment."""
+        """Remove the members that never asked for their assignment, and rebalance."""
         if group.pending_sync:
             for member_id in list(group.pending_sync):
                 group.remove(member_id)
@@ -331,7 +349,7 @@ class ClassicProtocol:
 
 
 def _update(member: Member, join: Join) -> Promise[Joined]:
-    """Take over what a member says of itself now, and let it wait."""
+    """Update a member from its JoinGroup, in which it waits from now on."""
     member.protocols = join.protocols
     member.session_timeout_ms = join.session_timeout_ms
     member.rebalance_timeout_ms = join.rebalance_timeout_ms
@@ -341,9 +359,9 @@ def _update(member: Member, join: Join) -> Promise[Joined]:
 
 
 def _resumed(group: ClassicGroup, member: Member, leader: str, join: Join) -> Joined:
-    """What a static member is told that goes on where it was.
+    """Outcome of a JoinGroup for a static member that goes on in the present generation.
 
-    Who cannot skip an assignment must not take itself for the leader, and is told the id that the leader had.
+    A leader that cannot skip the assignment must not take itself for the leader: it is told the leader's former id.
     """
     joined = group.joined(member)
     if join.can_skip_assignment:
@@ -352,7 +370,7 @@ def _resumed(group: ClassicGroup, member: Member, leader: str, join: Join) -> Jo
 
 
 def _send_away(group: ClassicGroup, member: Member) -> None:
-    """Remove a member; if it waits in a JoinGroup after all, it learns that it has to join anew."""
+    """Remove a member. If it waits in a JoinGroup after all, it is told to join anew."""
     member.end_join(Joined("", ErrorCode.UNKNOWN_MEMBER_ID))
     group.remove(member.id)
 
@@ -365,4 +383,4 @@ def _check_sync(group: ClassicGroup, sync: Sync) -> ErrorCode | None:
         return ErrorCode.ILLEGAL_GENERATION
     if sync.protocol_type not in (None, group.protocol_type) or sync.protocol not in (None, group.protocol):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    return ErrorCode.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING_REBALANCE else None
+    return ErrorCode.REBALANCE_IN_PROGRESS if group.state is ClassicGroupState.PREPARING_REBALANCE else None

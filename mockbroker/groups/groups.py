@@ -1,15 +1,16 @@
-"""The groups of a cluster: which there are, what they have committed, and how they come and go. Classic groups for now."""
+"""Groups of a cluster: the group coordinator of all brokers, with groups of any kind and their committed offsets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
+from typing import Any, TypeVar
 
 from kafkawire.errors import ErrorCode, broker_error
 from kafkawire.message import TopicPartition
 from mockbroker.groups.classic_protocol import ClassicProtocol
-from mockbroker.groups.group import ClassicGroup, GroupState
-from mockbroker.groups.offsets import CommittedOffset
+from mockbroker.groups.group import Group, GroupProtocol
+from mockbroker.groups.offsets import CommittedOffset, Offsets
 from mockbroker.state.cluster import Cluster
 from mockbroker.state.internal_topics import OFFSETS_TOPIC
 from mockbroker.state.listener import ClusterListener
@@ -17,98 +18,123 @@ from mockbroker.state.topics import NO_LEADER, Partition, Topic
 
 __all__ = ["Groups"]
 
+G = TypeVar("G", bound=Group)
+
 
 class Groups(ClusterListener):
-    """Groups of a cluster, whichever broker coordinates them."""
+    """Groups of a cluster by id, whichever broker coordinates them.
+
+    `classic` is the protocol of classic groups; `protocols` has those of all kinds.
+    """
 
     def __init__(self, cluster: Cluster) -> None:
-        self.classic = ClassicProtocol(cluster.timers, cluster.config, cluster.profile.version)
+        self.offsets = Offsets(cluster.store)
+        self.classic = ClassicProtocol(cluster)
+        self.protocols: dict[str, GroupProtocol[Any]] = {"classic": self.classic}
         self._timers = cluster.timers
         self._config = cluster.config
-        cluster.listeners.append(self)
-        self._groups: dict[str, ClassicGroup] = {}
+        self._groups: dict[str, Group] = {}
         self._sweeping = False
+        cluster.listeners.append(self)
 
-    def __iter__(self) -> Iterator[ClassicGroup]:
+    def __iter__(self) -> Iterator[Group]:
         return iter(self._groups.values())
 
-    def find(self, group_id: str) -> ClassicGroup | None:
+    def find(self, group_id: str) -> Group | None:
+        """Find a group of any kind."""
         return self._groups.get(group_id)
 
-    def existing(self, group_id: str) -> ClassicGroup:
-        """The group. Raises GROUP_ID_NOT_FOUND."""
+    def find_of(self, protocol: GroupProtocol[G], group_id: str) -> G | None:
+        """Find a group of one kind."""
+        group = self._groups.get(group_id)
+        return group if isinstance(group, protocol.group_class) else None
+
+    def existing(self, group_id: str) -> Group:
+        """Find a group of any kind. Raises GROUP_ID_NOT_FOUND."""
         group = self._groups.get(group_id)
         if group is None:
             raise broker_error(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group_id!r}, only {sorted(self._groups)}")
         return group
 
-    def find_or_create(self, group_id: str, now: float) -> ClassicGroup:
-        group = self._groups.get(group_id)
-        if group is None:
-            group = self._groups[group_id] = ClassicGroup(group_id, now)
-            self._sweep_later(now)
+    def create(self, protocol: GroupProtocol[G], group_id: str, now: float) -> G:
+        """Create a group of a kind under an id that no group has."""
+        group = protocol.new_group(group_id, now)
+        self._groups[group_id] = group
+        self._sweep_later(now)
         return group
 
+    def find_or_create(self, group_id: str, now: float) -> Group:
+        """Find a group of any kind, or create the classic group that holds the commits of clients without membership."""
+        return self._groups.get(group_id) or self.create(self.classic, group_id, now)
+
     def delete(self, group_id: str) -> ErrorCode | None:
-        """Delete a group that has no members, with its offsets; or why not."""
+        """Delete a group that has no members, with its offsets. Returns the error if it cannot be deleted."""
         group = self._groups.get(group_id)
         if group is None:
             return ErrorCode.GROUP_ID_NOT_FOUND
-        if group.state is not GroupState.EMPTY:
+        if not group.is_empty:
             return ErrorCode.NON_EMPTY_GROUP
-        del self._groups[group_id]
+        self._forget(group)
         return None
-
-    def committed(self, group_id: str, partition: TopicPartition) -> CommittedOffset | None:
-        return self.all_committed(group_id).get(partition)
-
-    def all_committed(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
-        """Every committed offset of a group, in the order of the first commits."""
-        group = self._groups.get(group_id)
-        return {} if group is None else group.offsets
 
     def commit(self, group_id: str, partition: TopicPartition, offset: int, now: float) -> None:
         """Commit for a group from outside. Raises NON_EMPTY_GROUP while it has members: they would commit what they know."""
         group = self.find_or_create(group_id, now)
-        if group.state is not GroupState.EMPTY:
-            reason = f"group {group_id!r} has members, {', '.join(group.members)}: end them before its offsets are changed"
+        if not group.is_empty:
+            reason = f"group {group_id!r} has members, {', '.join(group.member_ids)}: end them before its offsets are changed"
             raise broker_error(ErrorCode.NON_EMPTY_GROUP, reason)
-        group.offsets[partition] = CommittedOffset(offset, committed_at=now)
+        self.offsets.commit(group_id, partition, CommittedOffset(offset, committed_at=now))
+
+    def keep_member(self, group: Group, member_id: str, now: float) -> None:
+        """Begin the session of a member anew, since it has committed."""
+        self.protocols[group.type].keep_member(group, member_id, now)
+
+    # Changes of the cluster
 
     def topic_deleted(self, topic: Topic) -> None:
         """Delete the topic's committed offsets, or every group with the topic that keeps them."""
-        for group in self._groups.values():
-            group.offsets = {at: committed for at, committed in group.offsets.items() if at.topic != topic.name}
+        self.offsets.delete_topic(topic.name)
         if topic.name == OFFSETS_TOPIC:
-            self._groups.clear()
+            for group in list(self):
+                self._forget(group)
 
     def leader_changed(self, partition: Partition) -> None:
-        """Unload the groups that the partition keeps; with a new coordinator the sessions of their members begin anew."""
+        """Unload the groups that the partition keeps, and load them again if it has a new leader."""
         if partition.topic.name != OFFSETS_TOPIC:
             return
-        for group in [group for group in self._groups.values() if partition.topic.keeper(group.id) is partition]:
+        for group in [group for group in self if partition.topic.keeper(group.id) is partition]:
             group.unload()
             if partition.leader != NO_LEADER:
-                self._timers.at(0.0, partial(self._begin_sessions, group))
+                self._timers.at(0.0, partial(self.protocols[group.type].load, group))
 
-    def _begin_sessions(self, group: ClassicGroup, now: float) -> None:
-        for member in group.members.values():
-            self.classic.keep_session(group, member, now)
+    # Expiry
 
     def _sweep_later(self, now: float) -> None:
-        """Look for what is too old every now and then, as long as there are groups."""
+        """Look for expired offsets every now and then, as long as there are groups."""
         if not self._sweeping:
             self._sweeping = True
             interval = int(self._config["offsets.retention.check.interval.ms"]) / 1000
             self._timers.at(now + interval, self._sweep)
 
     def _sweep(self, now: float) -> None:
-        """Forget old positions, and groups that have neither positions nor members."""
+        """Delete expired offsets, and groups that have neither offsets nor members."""
         self._sweeping = False
-        retention = int(self._config["offsets.retention.minutes"]) * 60
-        for group in list(self._groups.values()):
-            group.expire_offsets(now, retention)
-            if group.state is GroupState.EMPTY and not group.offsets:
-                del self._groups[group.id]
+        for group in list(self):
+            self.offsets.expire(group.id, partial(self._is_expired, group, now))
+            if group.is_empty and not self.offsets.of_group(group.id):
+                self._forget(group)
         if self._groups:
             self._sweep_later(now)
+
+    def _is_expired(self, group: Group, now: float, partition: TopicPartition, committed: CommittedOffset) -> bool:
+        """True if nobody has used a committed offset for as long as brokers retain it (KIP-211)."""
+        since = group.unused_since(committed)
+        if since is None or group.is_subscribed(partition.topic):
+            return False
+        return committed.expired(now, since, int(self._config["offsets.retention.minutes"]) * 60)
+
+    def _forget(self, group: Group) -> None:
+        """Delete a group with its offsets."""
+        del self._groups[group.id]
+        self.offsets.delete_group(group.id)
+        self.protocols[group.type].forget(group)

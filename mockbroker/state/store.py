@@ -23,8 +23,14 @@ class Store(Protocol):
     def delete_log(self, topic_id: bytes, partition: int) -> None:
         """Delete the batches of a partition, with its topic."""
 
-    def table(self, name: str) -> MutableMapping[Any, Any]:
-        """Latest value of each key, as a compacted topic keeps it. Values are replaced, never changed in place."""
+    def table(self, name: str, part: str = "") -> MutableMapping[Any, Any]:
+        """Latest value of each key, as a compacted topic keeps it. Values are replaced, never changed in place.
+
+        part: tells tables of one name apart, such as those of groups.
+        """
+
+    def delete_table(self, name: str, part: str = "") -> None:
+        """Delete a table with its values."""
 
 
 class MemoryStore:
@@ -36,5 +42,8 @@ class MemoryStore:
     def delete_log(self, topic_id: bytes, partition: int) -> None:
         """Do nothing: the batches go with their log."""
 
-    def table(self, name: str) -> MutableMapping[Any, Any]:
+    def table(self, name: str, part: str = "") -> MutableMapping[Any, Any]:
         return {}
+
+    def delete_table(self, name: str, part: str = "") -> None:
+        """Do nothing: the values go with the owner of the table."""

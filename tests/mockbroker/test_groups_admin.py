@@ -123,7 +123,7 @@ def test_delete_groups(mock, client, version):
         ("none", ErrorCode.GROUP_ID_NOT_FOUND),
         ("", ErrorCode.GROUP_ID_NOT_FOUND),
     ]
-    assert mock.groups.all_committed("simple") == {}
+    assert mock.groups.offsets.of_group("simple") == {}
     member.leave()
     assert delete(client, "g", version=version) == [("g", ErrorCode.NONE)]
     assert set(listed(client)) == set()
@@ -167,7 +167,7 @@ def test_delete_offsets_of_a_simple_group(mock, client):
         ("t", 2): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ("x", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
-    assert list(mock.groups.all_committed("g")) == [TopicPartition("t", 1)]
+    assert list(mock.groups.offsets.of_group("g")) == [TopicPartition("t", 1)]
     assert delete_offsets(client, "", ("t", 0)) == (ErrorCode.INVALID_GROUP_ID, {})
     assert delete_offsets(client, "none", ("t", 0)) == (ErrorCode.GROUP_ID_NOT_FOUND, {})
 

@@ -6,7 +6,7 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 from mockbroker.broker.answers import Answer
 from mockbroker.broker.context import RequestContext
-from mockbroker.groups.group import ClassicGroup, GroupState
+from mockbroker.groups.classic_group import ClassicGroup, ClassicGroupState
 
 __all__ = ["handle"]
 
@@ -30,7 +30,7 @@ def _describe(context: RequestContext, group_id: str, with_operations: bool) -> 
     error = context.group_error(group_id)
     if error is not None:
         return _Described(group_id=group_id, error_code=error, group_state="")
-    group = context.groups.find(group_id)
+    group = context.groups.find_of(context.groups.classic, group_id)
     described = _missing(context, group_id) if group is None else _present(context, group)
     if with_operations and not described.error_code:
         described.authorized_operations = _operations(context)
@@ -38,7 +38,7 @@ def _describe(context: RequestContext, group_id: str, with_operations: bool) -> 
 
 
 def _missing(context: RequestContext, group_id: str) -> _Described:
-    described = _Described(group_id=group_id, group_state=GroupState.DEAD.value)
+    described = _Described(group_id=group_id, group_state=ClassicGroupState.DEAD.value)
     if context.version >= _NOT_FOUND:
         described.error_code = ErrorCode.GROUP_ID_NOT_FOUND
         described.error_message = f"Group {group_id} not found."
@@ -46,8 +46,8 @@ def _missing(context: RequestContext, group_id: str) -> _Described:
 
 
 def _present(context: RequestContext, group: ClassicGroup) -> _Described:
-    stable = group.state is GroupState.STABLE
-    syncing = group.state is GroupState.COMPLETING_REBALANCE and context.cluster.profile.version < _COMPLETING_SINCE
+    stable = group.state is ClassicGroupState.STABLE
+    syncing = group.state is ClassicGroupState.COMPLETING_REBALANCE and context.cluster.profile.version < _COMPLETING_SINCE
     return _Described(
         group_id=group.id,
         group_state="AwaitingSync" if syncing else group.state.value,

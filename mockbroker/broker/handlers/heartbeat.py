@@ -18,7 +18,7 @@ def _keep(context: RequestContext, request: HeartbeatRequest, now: float) -> Err
     error = context.group_error(request.group_id) if request.group_id else ErrorCode.INVALID_GROUP_ID
     if error is not None:
         return error
-    group = context.groups.find(request.group_id)
+    group = context.groups.find_of(context.groups.classic, request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
     heartbeat = context.groups.classic.heartbeat

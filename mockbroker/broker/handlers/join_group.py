@@ -8,8 +8,8 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from mockbroker.broker.answers import Answer, when_complete
 from mockbroker.broker.context import RequestContext
+from mockbroker.groups.classic_member import Joined
 from mockbroker.groups.classic_protocol import Join
-from mockbroker.groups.group import Joined
 
 __all__ = ["handle"]
 
@@ -25,11 +25,12 @@ def handle(context: RequestContext, request: JoinGroupRequest, now: float) -> An
     error = _refusal(context, request)
     if error is not None:
         return _response(context, Joined(request.member_id, error))
-    group = context.groups.find(request.group_id)
+    groups, classic = context.groups, context.groups.classic
+    group = groups.find_of(classic, request.group_id)
     if group is None and request.member_id:
         return _response(context, Joined(request.member_id, ErrorCode.UNKNOWN_MEMBER_ID))
-    group = context.groups.find_or_create(request.group_id, now)
-    joined = context.groups.classic.join(group, _join(context, request), now)
+    group = group or groups.create(classic, request.group_id, now)
+    joined = classic.join(group, _join(context, request), now)
     return when_complete(joined, partial(_response, context))
 
 

@@ -37,7 +37,7 @@ def handle(context: RequestContext, request: LeaveGroupRequest, now: float) -> A
 
 
 def _leave(context: RequestContext, group_id: str, leavers: Sequence[Leaver], now: float) -> Sequence[ErrorCode | None]:
-    group = context.groups.find(group_id)
+    group = context.groups.find_of(context.groups.classic, group_id)
     if group is None:
         return [ErrorCode.UNKNOWN_MEMBER_ID] * len(leavers)
     return context.groups.classic.leave(group, leavers, now)

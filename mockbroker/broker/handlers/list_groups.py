@@ -20,12 +20,12 @@ def handle(context: RequestContext, request: ListGroupsRequest, now: float) -> A
             ListGroupsResponse.ListedGroup(
                 group_id=group.id,
                 protocol_type=group.protocol_type or "",
-                group_state=group.state.value,
+                group_state=group.state_name,
                 group_type=group.type,
             )
             for group in context.groups
             if context.cluster.coordinator(group.id) is context.broker
-            and (not states or group.state.value.lower() in states)
+            and (not states or group.state_name.lower() in states)
             and (not types or group.type.lower() in types)
         ],
     )

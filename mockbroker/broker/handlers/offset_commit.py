@@ -10,7 +10,7 @@ from kafkawire.message import TopicPartition
 from kafkawire.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from mockbroker.broker.answers import Answer
 from mockbroker.broker.context import RequestContext
-from mockbroker.groups.group import ClassicGroup, GroupState
+from mockbroker.groups.group import Group
 from mockbroker.groups.offsets import CommittedOffset
 from mockbroker.state.topics import Topic
 
@@ -53,7 +53,7 @@ def _committed(position: _Position, now: float, expires_at: float | None) -> Com
     return CommittedOffset(position.committed_offset, position.committed_leader_epoch, metadata, now, expires_at)
 
 
-def _find(context: RequestContext, request: OffsetCommitRequest, now: float) -> ClassicGroup | ErrorCode:
+def _find(context: RequestContext, request: OffsetCommitRequest, now: float) -> Group | ErrorCode:
     """The group, if it takes commits from this member. Version 0 kept offsets in ZooKeeper, which any broker reached."""
     groups, generation = context.groups, request.generation_id_or_member_epoch
     if context.version > 0 and context.cluster.coordinator(request.group_id) is not context.broker:
@@ -64,14 +64,14 @@ def _find(context: RequestContext, request: OffsetCommitRequest, now: float) -> 
     error = group.check_commit(request.member_id, request.group_instance_id, generation)
     if error is not None:
         return error
-    if group.state is not GroupState.EMPTY:
-        groups.classic.keep_session(group, group.members[request.member_id], now)
+    if not group.is_empty:
+        groups.keep_member(group, request.member_id, now)
     return group
 
 
 def _commit(
     context: RequestContext,
-    group: Callable[[], ClassicGroup | ErrorCode],
+    group: Callable[[], Group | ErrorCode],
     topic: Topic | ErrorCode,
     position: _Position,
     committed: CommittedOffset,
@@ -89,5 +89,5 @@ def _commit(
         return found
     if len(committed.metadata) > int(context.cluster.config["offset.metadata.max.bytes"]):
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
-    found.offsets[TopicPartition(topic.name, index)] = committed
+    context.groups.offsets.commit(found.id, TopicPartition(topic.name, index), committed)
     return ErrorCode.NONE

@@ -7,7 +7,7 @@ from kafkawire.message import TopicPartition
 from kafkawire.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from mockbroker.broker.answers import Answer
 from mockbroker.broker.context import RequestContext
-from mockbroker.groups.group import ClassicGroup, GroupState
+from mockbroker.groups.group import Group
 
 __all__ = ["handle"]
 
@@ -36,22 +36,22 @@ def handle(context: RequestContext, request: OffsetDeleteRequest, now: float) ->
     )
 
 
-def _find(context: RequestContext, group_id: str) -> ClassicGroup | ErrorCode:
-    """The group, if offsets can be deleted: while it has members, only where their topics are known."""
+def _find(context: RequestContext, group_id: str) -> Group | ErrorCode:
+    """Find the group, or the error if its offsets cannot be deleted."""
     error = context.group_error(group_id) if group_id else ErrorCode.INVALID_GROUP_ID
     if error is not None:
         return error
     group = context.groups.find(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
-    return group if group.state is GroupState.EMPTY or group.is_consumer else ErrorCode.NON_EMPTY_GROUP
+    return group.check_offset_delete() or group
 
 
-def _delete(context: RequestContext, group: ClassicGroup, partition: TopicPartition) -> ErrorCode:
+def _delete(context: RequestContext, group: Group, partition: TopicPartition) -> ErrorCode:
     topic = context.cluster.topics.get(partition.topic)
     if topic is None or not 0 <= partition.partition < len(topic.partitions):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if group.is_subscribed(partition.topic):
         return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-    group.offsets.pop(partition, None)
+    context.groups.offsets.delete(group.id, partition)
     return ErrorCode.NONE

@@ -49,7 +49,7 @@ def _asked(context: RequestContext, request: OffsetFetchRequest) -> Iterable[tup
 
 def _all_committed(context: RequestContext, group_id: str) -> Iterable[tuple[str, list[int]]]:
     found: dict[str, list[int]] = {}
-    for topic, index in context.groups.all_committed(group_id):
+    for topic, index in context.groups.offsets.of_group(group_id):
         found.setdefault(topic, []).append(index)
     return found.items()
 
@@ -111,5 +111,5 @@ def _position(index: int, committed: CommittedOffset, error: ErrorCode = ErrorCo
 
 def _committed(context: RequestContext, group_id: str, topic: str, index: int, error: ErrorCode) -> CommittedOffset:
     """What is committed; the offset -1 with empty metadata where nothing is, or where there was an error."""
-    found = None if error else context.groups.committed(group_id, TopicPartition(topic, index))
+    found = None if error else context.groups.offsets.of_group(group_id).get(TopicPartition(topic, index))
     return found or _NONE_COMMITTED

@@ -6,8 +6,8 @@ from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from mockbroker.broker.answers import Answer, when_complete
 from mockbroker.broker.context import RequestContext
+from mockbroker.groups.classic_member import Synced
 from mockbroker.groups.classic_protocol import Sync
-from mockbroker.groups.group import Synced
 
 __all__ = ["handle"]
 
@@ -20,7 +20,7 @@ def handle(context: RequestContext, request: SyncGroupRequest, now: float) -> An
     error = _refusal(context, request)
     if error is not None:
         return _response(Synced(error))
-    group = context.groups.find(request.group_id)
+    group = context.groups.find_of(context.groups.classic, request.group_id)
     if group is None:
         return _response(Synced(ErrorCode.UNKNOWN_MEMBER_ID))
     sync = Sync(
