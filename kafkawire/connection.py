@@ -42,28 +42,28 @@ class Connection(ConnectionBase, Closing):
     @property
     def brokers(self) -> list[Broker]:
         """The brokers of the cluster, asked for if they are not known yet. Raises as `refresh`."""
-        if not self.client.snapshot.brokers:
+        if not self.client.metadata.snapshot.brokers:
             self.refresh()
-        return list(self.client.snapshot.brokers.values())
+        return list(self.client.metadata.snapshot.brokers.values())
 
     @property
     def controller(self) -> Broker | None:
         """The broker that says it is the controller; None where none says so (before 0.10)."""
         self.brokers  # noqa: B018 - asks for metadata
-        return self.client.snapshot.controller
+        return self.client.metadata.snapshot.controller
 
     def topics(self, *, timeout: float | None = None) -> list[str]:
         """The names of all topics, as the cluster has them now. Raises as `refresh`."""
-        run(self.client.refresh(self.deadline(timeout), all_topics=True))
-        return sorted(self.client.snapshot.topics)
+        run(self.client.updater.refresh(self.deadline(timeout), all_topics=True))
+        return sorted(self.client.metadata.snapshot.topics)
 
     def partitions(self, topic: str, *, timeout: float | None = None) -> list[Partition]:
         """The partitions of a topic. Raises UnknownTopicError if there is no such topic, else as `refresh`."""
-        return list(run(self.client.topic(topic, self.deadline(timeout))).partitions.values())
+        return list(run(self.client.router.topic(topic, self.deadline(timeout))).partitions.values())
 
     def refresh(self, *, timeout: float | None = None) -> None:
         """Ask for metadata. Raises BootstrapError, NotKafkaError or TimedOut; `timeout` is in seconds."""
-        run(self.client.refresh(self.deadline(timeout)))
+        run(self.client.updater.refresh(self.deadline(timeout)))
 
     def request(self, message: Request, *, broker: int | None = None, timeout: float | None = None) -> Any:
         """Send a message of your own to a broker, by node id, or to any; returns its decoded response.

@@ -201,9 +201,11 @@ class ErrorCode(IntEnum):
     retriable: bool
     """Whether the same request may succeed later."""
     refresh_metadata: bool
-    """Whether the client's view of topics and leaders is out of date (Java's InvalidMetadataException)."""
+    """Whether the client's view of topics, leaders or the controller may be out of date: Java's InvalidMetadataException, and
+    two codes after which Java's clients ask for metadata as well.
+    """
     refresh_coordinator: bool
-    """Whether the coordinator must be looked up again."""
+    """Whether the coordinator must be looked up again (Java's RefreshRetriableException)."""
 
     def __new__(cls, code: int, text: str, reaction: str = "") -> Self:
         """A member from its row in the table."""
@@ -262,7 +264,7 @@ class ErrorCode(IntEnum):
     INVALID_REPLICATION_FACTOR = 38, "the replication factor is not between 1 and the number of brokers"
     INVALID_REPLICA_ASSIGNMENT = 39, "the assignment of replicas is not valid"
     INVALID_CONFIG = 40, "a configuration is not valid"
-    NOT_CONTROLLER = 41, "the broker is not the controller", _RETRY
+    NOT_CONTROLLER = 41, "the broker is not the controller", _METADATA
     INVALID_REQUEST = 42, "the broker takes the request for malformed or contradictory"
     UNSUPPORTED_FOR_MESSAGE_FORMAT = 43, "the partition's record format is too old for this"
     POLICY_VIOLATION = 44, "the broker's policy forbids it"
@@ -296,7 +298,7 @@ class ErrorCode(IntEnum):
     LISTENER_NOT_FOUND = 72, "the leader has no listener of the name this one was reached by", _METADATA
     TOPIC_DELETION_DISABLED = 73, "the cluster does not allow topics to be deleted"
     FENCED_LEADER_EPOCH = 74, "the leader epoch is older than the broker's", _METADATA
-    UNKNOWN_LEADER_EPOCH = 75, "the leader epoch is newer than the broker's", _RETRY
+    UNKNOWN_LEADER_EPOCH = 75, "the leader epoch is newer than the broker's", _METADATA
     UNSUPPORTED_COMPRESSION_TYPE = 76, "the version of the request cannot carry the partition's compression"
     STALE_BROKER_EPOCH = 77, "the broker has restarted since"
     OFFSET_NOT_AVAILABLE = 78, "the new leader does not know its high watermark yet", _RETRY

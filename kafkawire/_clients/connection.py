@@ -47,7 +47,7 @@ class ConnectionBase(ClientBase):
 
     def bootstrap_connected(self) -> bool:
         """Return True if a broker has answered so far; no call before the first that needs a broker connects to one."""
-        return bool(self.client.snapshot.brokers)
+        return bool(self.client.metadata.snapshot.brokers)
 
     def deadline(self, timeout: float | None) -> float:
         """Return the time of the driver's clock `timeout` seconds from now; default_api_timeout_ms from now if None."""

@@ -29,27 +29,27 @@ class Connection(ConnectionBase, AsyncClosing):
 
     async def brokers(self) -> list[Broker]:
         """The brokers of the cluster, asked for if they are not known yet."""
-        if not self.client.snapshot.brokers:
+        if not self.client.metadata.snapshot.brokers:
             await self.refresh()
-        return list(self.client.snapshot.brokers.values())
+        return list(self.client.metadata.snapshot.brokers.values())
 
     async def controller(self) -> Broker | None:
         """The broker that says it is the controller; None where none says so (before 0.10)."""
         await self.brokers()
-        return self.client.snapshot.controller
+        return self.client.metadata.snapshot.controller
 
     async def topics(self, *, timeout: float | None = None) -> list[str]:
         """The names of all topics, as the cluster has them now."""
-        await self.client.refresh(self.deadline(timeout), all_topics=True)
-        return sorted(self.client.snapshot.topics)
+        await self.client.updater.refresh(self.deadline(timeout), all_topics=True)
+        return sorted(self.client.metadata.snapshot.topics)
 
     async def partitions(self, topic: str, *, timeout: float | None = None) -> list[Partition]:
         """The partitions of a topic."""
-        return list((await self.client.topic(topic, self.deadline(timeout))).partitions.values())
+        return list((await self.client.router.topic(topic, self.deadline(timeout))).partitions.values())
 
     async def refresh(self, *, timeout: float | None = None) -> None:
         """Ask for metadata."""
-        await self.client.refresh(self.deadline(timeout))
+        await self.client.updater.refresh(self.deadline(timeout))
 
     async def request(self, message: Request, *, broker: int | None = None, timeout: float | None = None) -> Any:
         """Send a message of your own to a broker, by node id, or to any; returns its decoded response."""

@@ -8,7 +8,8 @@ import time
 import pytest
 
 from kafkawire.core.cluster.backoff import Seldom
-from kafkawire.core.cluster.handshake import Address, BrokerLink
+from kafkawire.core.cluster.broker_link import BrokerLink
+from kafkawire.core.cluster.metadata import Address
 from kafkawire.errors import TimedOut
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -91,6 +92,6 @@ def test_who_has_no_time_for_a_pause_is_told_of_it(face, kafka):
 @pytest.mark.parametrize(("asked_ms", "pause"), [(-5, 0), (-(2**31), 0), (0, 0), (1500, 1.5), (2**31 - 1, 60)])
 def test_pauses_have_bounds(asked_ms, pause):
     net = SimNet(1)
-    link = BrokerLink(net, Link(net, 1, "broker"), Address("broker", 9092), {}, "me", Seldom(60))
+    link = BrokerLink(net, Link(net, 1, "broker"), Address("broker", 9092), {}, "me", 30.0, Seldom(60))
     link.note_throttle(ProduceResponse(throttle_time_ms=asked_ms), ProduceRequest, 9, net.now())
     assert link.muted_until == pause

@@ -33,7 +33,7 @@ MUTATIONS = (
         "a fetch that failed does not have metadata asked for",
         "kafkawire/core/consume/fetcher.py",
         """        log.warning("fetch from %s: %s", link.address, error)
-        self._client.suspect_metadata()
+        self._client.metadata.suspect()
 """,
         """        log.warning("fetch from %s: %s", link.address, error)
 """,
@@ -42,8 +42,8 @@ MUTATIONS = (
     Mutation(
         "a partition whose fetch was refused does not have metadata asked for",
         "kafkawire/core/consume/fetcher.py",
-        """        if code.refresh_metadata or code is ErrorCode.UNKNOWN_LEADER_EPOCH:
-            self._client.suspect_metadata()
+        """        if code.refresh_metadata:
+            self._client.metadata.suspect()
         if not code.retriable:
 """,
         """        if not code.retriable:
@@ -119,14 +119,14 @@ MUTATIONS = (
     ),
     Mutation(
         "pauses that brokers ask for are not kept",
-        "kafkawire/core/cluster/handshake.py",
+        "kafkawire/core/cluster/broker_link.py",
         "        if ours:\n",
         "        if False:\n",
         ("throttled",),
     ),
     Mutation(
         "a pause may last for ever",
-        "kafkawire/core/cluster/handshake.py",
+        "kafkawire/core/cluster/broker_link.py",
         "self.muted_until = max(self.muted_until, now + min(asked, LONGEST_THROTTLE))",
         "self.muted_until = max(self.muted_until, now + asked)",
         ("throttled-for-ever",),
@@ -140,7 +140,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a flow spins while metadata is becoming old",
-        "kafkawire/core/cluster/client.py",
+        "kafkawire/core/cluster/metadata_updater.py",
         "        if due > now:\n            return due\n",
         "        if due >= now:\n            return due\n",
         ("partitions-added",),
@@ -161,7 +161,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a broker is taken for one before 0.10 although others of its cluster are newer",
-        "kafkawire/core/cluster/handshake.py",
+        "kafkawire/core/cluster/connector.py",
         "        if lost is not None and (self._answered or self._tls is not None):\n",
         "        if lost is not None and self._tls is not None:\n",
         ("tests/sim/test_first_contact.py",),

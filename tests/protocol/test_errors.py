@@ -33,6 +33,10 @@ public class Table {
 """
 
 
+REFRESHED_BY_HAND = {ErrorCode.NOT_CONTROLLER, ErrorCode.UNKNOWN_LEADER_EPOCH}
+"""Codes after which Java's clients ask for metadata in code of their own, not by the class of the exception."""
+
+
 def test_codes_names_and_reactions_are_those_of_kafkas_client(tmp_path: Path) -> None:
     requirements.require_java()
     jars = [jar("org.apache.kafka:kafka-clients", NEWEST), jar("org.slf4j:slf4j-api", "1.7.36")]
@@ -49,7 +53,7 @@ def test_codes_names_and_reactions_are_those_of_kafkas_client(tmp_path: Path) ->
         int(code): (
             code.name,
             code.retriable,
-            code.refresh_metadata,
+            code.refresh_metadata and code not in REFRESHED_BY_HAND,
             code.refresh_coordinator,
             isinstance(broker_error(code, ""), errors.AuthorizationError),
             isinstance(broker_error(code, ""), errors.AuthenticationError),
@@ -96,6 +100,7 @@ def test_every_text_is_a_short_phrase() -> None:
 
 
 def test_what_asks_for_a_refresh_may_be_tried_again() -> None:
+    assert all(code.refresh_metadata for code in REFRESHED_BY_HAND)
     assert all(code.retriable for code in ErrorCode if code.refresh_metadata or code.refresh_coordinator)
     assert not any(code.refresh_metadata and code.refresh_coordinator for code in ErrorCode)
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from kafkawire import protocol
-from kafkawire.core.cluster.handshake import THROTTLED_BY_CLIENT
+from kafkawire.core.cluster.broker_link import THROTTLED_BY_CLIENT
 from kafkawire.protocol.schema import Request
 from kafkawire.protocol.wire import RECORDS
 from tests import requirements

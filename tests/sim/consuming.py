@@ -55,7 +55,7 @@ class Reader:
                 self.read_at[message.value] = sim.net.now()
             self.resets.update(event.partition for event in self.core.events() if isinstance(event, PositionReset))
         except BootstrapError:  # poll() says so at its end for as long as no broker has ever answered
-            assert not self.client.snapshot.brokers
+            assert not self.client.metadata.snapshot.brokers
             assert sim.net.now() < sim.limit
         except KafkaError:
             if not sim.storming:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kafkawire.core.cluster.handshake import LONGEST_THROTTLE
+from kafkawire.core.cluster.broker_link import LONGEST_THROTTLE
 from kafkawire.errors import ErrorCode
 from mockbroker.observe.actions import Delay, Disconnect, Drop, Fail, Throttle
 from mockbroker.profiles import LATEST

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkawire.config import ConnectionOptions, resolve
-from kafkawire.core.cluster.handshake import Address, Connector
+from kafkawire.core.cluster.connector import Connector
+from kafkawire.core.cluster.metadata import Address
 from kafkawire.errors import ConnectionLost
 from kafkawire.net.base import NEVER, join
 from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kafkawire.core.cluster.handshake import BrokerLink
+from kafkawire.core.cluster.broker_link import BrokerLink
 from kafkawire.protocol.messages.fetch import FetchRequest
 from kafkawire.protocol.messages.produce import ProduceRequest
 from kafkawire.protocol.schema import Request

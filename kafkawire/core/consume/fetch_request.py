@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kafkawire.config import ConsumerOptions
-from kafkawire.core.cluster.handshake import BrokerLink
+from kafkawire.core.cluster.broker_link import BrokerLink
 from kafkawire.core.cluster.metadata import Snapshot
 from kafkawire.core.cluster.topic_ids import answered_topic, version_for_topics
 from kafkawire.errors import CorruptRecordsError, KafkaError

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kafkawire.config import ConsumerOptions
+from kafkawire.core.cluster.broker_link import BrokerLink
 from kafkawire.core.cluster.client import ClusterClient
-from kafkawire.core.cluster.handshake import BrokerLink
 from kafkawire.core.cluster.link_slots import LinkRole
 from kafkawire.core.cluster.metadata import Snapshot, Topic
 from kafkawire.core.consume.buffer import Buffer, Packed, Piece
@@ -112,12 +112,12 @@ class Fetcher:
         due = self._reap(now)
         if self.buffer.size() >= self._settings.max_bytes:
             return due
-        snapshot = self._client.snapshot
+        snapshot = self._client.metadata.snapshot
         for node, wanted in self._fetchable(snapshot, now).items():
             try:
-                link = self._client.link_or_connect(node, self._role, self._signal)
+                link = self._client.links.link_or_connect(node, self._role, self._signal)
             except NetworkError:
-                self._client.suspect_metadata()
+                self._client.metadata.suspect()
                 continue
             if not isinstance(link, BrokerLink):
                 due = min(due, link)
@@ -133,7 +133,7 @@ class Fetcher:
         """Close the links, and forget what was fetched."""
         self._in_flight.clear()
         self.buffer = Buffer()
-        self._client.release(self._role)
+        self._client.links.release(self._role)
 
     def report(self, state: PartitionState, error: KafkaError) -> None:
         """Let the caller of poll know, unless the partition is sought before."""
@@ -175,7 +175,7 @@ class Fetcher:
                 continue
             partition = None if topic is None else topic.partitions.get(state.tp.partition)
             if topic is None or partition is None or partition.leader is None:
-                self._client.suspect_metadata()
+                self._client.metadata.suspect()
             elif partition.leader not in self._in_flight:
                 if not state.topic_id_known:
                     state.topic_id = topic.topic_id
@@ -259,7 +259,7 @@ class Fetcher:
         if isinstance(error, DecodeError):
             link.link.fail(error)
         log.warning("fetch from %s: %s", link.address, error)
-        self._client.suspect_metadata()
+        self._client.metadata.suspect()
         passes = error.retriable and not isinstance(error, DecodeError)
         for asked in partitions:
             state = asked.state
@@ -304,8 +304,8 @@ class Fetcher:
                 self._lose_position(asked, "the partition does not have that offset", now)
             return
         # The metadata is older, or so new that the leader has not heard of it; or of a topic that is gone.
-        if code.refresh_metadata or code is ErrorCode.UNKNOWN_LEADER_EPOCH:
-            self._client.suspect_metadata()
+        if code.refresh_metadata:
+            self._client.metadata.suspect()
         if not code.retriable:
             self.report(state, broker_error(error_code, f"Fetch of {asked}"))
         self.pause(state, now)

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.arguments import LAST_SIZE, check_range, check_timestamp
 from kafkawire.core.cluster.client import ClusterClient
-from kafkawire.core.cluster.list_offsets import EARLIEST, LATEST, Found, check_partitions, list_offsets
+from kafkawire.core.cluster.list_offsets import EARLIEST, LATEST, Found, list_offsets
+from kafkawire.core.cluster.metadata import check_partitions
 from kafkawire.core.cluster.single_flight import SingleFlight
 from kafkawire.core.consume.buffer import Buffer, FetchedRecords
 from kafkawire.core.consume.direct_fetch import OneFetch
@@ -266,7 +267,7 @@ class ConsumerCore:
                 return taken
             self._raise_error()
             if now >= deadline:
-                self._client.check_reachable()
+                self._client.updater.check_reachable()
                 return taken
             await self._net.wait(self._signal, min(due, deadline))
 
@@ -354,7 +355,7 @@ class ConsumerCore:
 
         False if some topic is not known yet: it is being looked for.
         """
-        snapshot = self._client.snapshot
+        snapshot = self._client.metadata.snapshot
         if snapshot is self._snapshot:
             return True
         if any(name not in snapshot.topics for name in self._topic_names()):
@@ -391,13 +392,13 @@ class ConsumerCore:
 
     async def _know_topics(self, names: Iterable[str], deadline: float) -> None:
         for name in names:
-            await self._client.topic(name, deadline, create=self._options["allow_auto_create_topics"])
+            await self._client.router.topic(name, deadline, create=self._options["allow_auto_create_topics"])
 
     def _replace(self, partitions: Iterable[TopicPartition], start: int | str) -> None:
         states = {**self._named, **self._fetcher.states}
         wanted = dict.fromkeys(partitions)
         for tp in wanted:
-            self._client.want(tp.topic, create=False)
+            self._client.metadata.want(tp.topic, create=False)
         for tp, state in states.items():
             if tp not in wanted:
                 state.epoch += 1
@@ -410,7 +411,7 @@ class ConsumerCore:
         if self._snapshot is not None and any(state.position is None and state.retry_at <= now for state in states):
             self._positions.find(states, self._signal)
         retries = [state.retry_at for state in states if state.retry_at > now]
-        return min([self._client.keep_fresh(self._signal), *retries])
+        return min([self._client.updater.keep_fresh(self._signal), *retries])
 
     def _take_positions(self, now: float) -> None:
         """Use what has been found, unless it was for a partition that has been sought or taken away since."""
@@ -438,7 +439,7 @@ class ConsumerCore:
 
     def _passes(self, error: KafkaError) -> bool:
         """Whether it is being tried again, and no news: a caller that has a deadline will come to it."""
-        return isinstance(error, TimedOut) or (isinstance(error, NetworkError) and bool(self._client.snapshot.brokers))
+        return isinstance(error, TimedOut) or (isinstance(error, NetworkError) and bool(self._client.metadata.snapshot.brokers))
 
     def _state(self, tp: TopicPartition) -> PartitionState:
         self._check_open()

@@ -66,8 +66,8 @@ class Positions:
         times = {each.state.tp: each.start if isinstance(each.start, int) else LATEST for each in wanted}
         try:
             if any(each.lost for each in wanted):
-                await self._client.refresh(deadline)
-            ids = {tp: (await self._client.topic(tp.topic, deadline)).topic_id for tp in times}
+                await self._client.updater.refresh(deadline)
+            ids = {tp: (await self._client.router.topic(tp.topic, deadline)).topic_id for tp in times}
             found = await list_offsets(self._client, times, deadline)
             tails = [each.state.tp for each in wanted if isinstance(each.start, str)]
             first = await list_offsets(self._client, dict.fromkeys(tails, EARLIEST), deadline)

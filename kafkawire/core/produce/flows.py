@@ -223,7 +223,7 @@ class ProducerCore:
             raise ClosedError(CLOSED_TEXT)
         if self.accumulator.knows(topic):
             return
-        found = await self._client.topic(topic, deadline, create=self._options["allow_auto_create_topics"])
+        found = await self._client.router.topic(topic, deadline, create=self._options["allow_auto_create_topics"])
         self._start()  # first: an interrupt must not leave a topic that is known and a sender that does not run
         self.accumulator.add_topic(topic, len(found.partitions), random.randrange(1 << 30))
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafkawire.config import ProducerOptions
+from kafkawire.core.cluster.broker_link import BrokerLink
 from kafkawire.core.cluster.client import ClusterClient
-from kafkawire.core.cluster.handshake import BrokerLink
 from kafkawire.core.cluster.link_slots import LinkRole
 from kafkawire.core.cluster.topic_ids import answered_topic, version_for_topics
 from kafkawire.core.produce.accumulator import Accumulator
@@ -94,7 +94,7 @@ class Sender:
         self._max_request = options["max_request_size"]
         self._role = LinkRole("produce")
         self._nodes: dict[int, Node] = {}
-        self._snapshot = client.snapshot
+        self._snapshot = client.metadata.snapshot
         """The metadata of the present step: one snapshot from its beginning to its end."""
         self.closing = False
         """Whether to finish once nothing is queued."""
@@ -115,12 +115,12 @@ class Sender:
             for line in drained.losses:
                 log.warning("%s", line)
             if drained.leaderless:
-                self._client.suspect_metadata()
+                self._client.metadata.suspect()
             for node_id, batches in drained.taken.items():
                 self._send(self._nodes[node_id], links[node_id], batches, now)
             if drained.taken or drained.expired:
                 continue
-            due = min(due, drained.due, connect_due, self._client.keep_fresh(accumulator.signal))
+            due = min(due, drained.due, connect_due, self._client.updater.keep_fresh(accumulator.signal))
             finished = self.closing and drained.empty
             if finished and self._acks == 0 and self._backlog():
                 return now + BACKLOG_PAUSE, False  # closing the links would lose it
@@ -133,7 +133,7 @@ class Sender:
             for request in node.in_flight:
                 lost += request.batches
             node.in_flight.clear()
-        self._client.release(self._role)
+        self._client.links.release(self._role)
         return lost
 
     # ---- answers
@@ -158,7 +158,7 @@ class Sender:
         except (NetworkError, RequestTimedOut, DecodeError) as error:
             request.link.link.fail(error)
             log.warning("produce to %s: %s; its %d batches are sent again", request.link.address, error, len(request.batches))
-            self._client.suspect_metadata()
+            self._client.metadata.suspect()
             for batch in request.batches:
                 self._failed(batch, error, now, retriable=True)
             return
@@ -197,7 +197,7 @@ class Sender:
         where = f"{queue.topic} partition {queue.index}"
         error = broker_error(error_code, f"{where}: {text}" if text else where)
         if code.refresh_metadata:
-            self._client.suspect_metadata()
+            self._client.metadata.suspect()
         if self._idempotence.active and code in _NEW_PRODUCER_ID:
             self._idempotence.renew(f"{where}: {code.name}")
             self._failed(batch, error, now, retriable=True)
@@ -229,7 +229,7 @@ class Sender:
 
     def _obstacle(self, queue: PartitionQueue, now: float) -> str | None:
         """The obstacle that keeps the records of a partition from being sent at the moment, if there is one."""
-        node_id = self._client.snapshot.leader(queue.topic, queue.index)
+        node_id = self._client.metadata.snapshot.leader(queue.topic, queue.index)
         if node_id is None:
             return "the partition has no leader"
         if self._idempotence.trouble is not None:
@@ -237,7 +237,7 @@ class Sender:
         node = self._nodes.get(node_id)
         if node is not None and node.idle_until > now:
             return f"broker {node_id} throttles this producer"
-        return self._client.trouble(node_id, self._role)
+        return self._client.links.trouble(node_id, self._role)
 
     def _give_up(self, batch: Batch, error: KafkaError) -> None:
         if batch.sequence != NO_SEQUENCE:
@@ -261,9 +261,9 @@ class Sender:
                 due = min(due, node.idle_until)
                 continue
             try:
-                link = self._client.link_or_connect(node_id, self._role, self._accumulator.signal)
+                link = self._client.links.link_or_connect(node_id, self._role, self._accumulator.signal)
             except NetworkError:
-                self._client.suspect_metadata()
+                self._client.metadata.suspect()
                 continue
             if not isinstance(link, BrokerLink):
                 due = min(due, link)
@@ -347,7 +347,7 @@ class Sender:
 
     def _follow_metadata(self) -> None:
         """Take up partitions that topics have got since, and topics that were created again."""
-        before, now = self._snapshot, self._client.snapshot
+        before, now = self._snapshot, self._client.metadata.snapshot
         if now is before:
             return
         self._snapshot = now

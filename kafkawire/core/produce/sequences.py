@@ -6,6 +6,7 @@ import logging
 
 from kafkawire.config import ProducerOptions
 from kafkawire.core.cluster.client import ClusterClient
+from kafkawire.core.cluster.router import AnyBroker
 from kafkawire.core.cluster.single_flight import SingleFlight
 from kafkawire.core.produce.accumulator import Accumulator
 from kafkawire.errors import AuthorizationError, ConfigurationError, KafkaError, UnsupportedVersionError, broker_error
@@ -77,8 +78,8 @@ class Idempotence:
         client = self._client
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         try:
-            node = client.any_broker()
-            answer: InitProducerIdResponse = await client.call(node, request, client.net.now() + self._timeout)
+            deadline = client.net.now() + self._timeout
+            answer: InitProducerIdResponse = await client.router.ask(request, AnyBroker(), deadline)
             if answer.error_code:
                 raise broker_error(answer.error_code, "InitProducerId")
         except KafkaError as error:
