@@ -10,7 +10,7 @@ DEV_READY := .venv/dev.stamp
 DEMO_READY := .venv/demo.stamp
 
 # Processes that share the tests: those that use clocks, brokers or Spark stay in one of them (tests/conftest.py).
-PROCESSES ?= 1
+PROCESSES ?= $(if $(KAFKAWIRE_CI),2,1)
 
 VENV_NEWEST := .venv-newest
 NEWEST_READY := $(VENV_NEWEST)/test.stamp
