@@ -111,7 +111,7 @@ class Topics:
         self._connection.request(request, broker=self._controller())
 
     def _controller(self) -> int | None:
-        controller = self._connection.controller
+        controller = self._connection.controller()
         return None if controller is None else controller.node_id
 
     def _count(self, topic: str) -> int:

@@ -17,7 +17,7 @@ def kafkawire(job: Job) -> Sample:
     from kafkawire.protocol.messages.metadata import MetadataRequest
 
     with Connection(job.bootstrap) as connection:
-        broker = connection.brokers[0].node_id
+        broker = connection.brokers()[0].node_id
         for _ in range(WARM_UP):
             connection.request(MetadataRequest(topics=[]), broker=broker)
         watch = Stopwatch()

@@ -39,18 +39,13 @@ class Connection(ConnectionBase, Closing):
             net.close()
             raise
 
-    @property
-    def brokers(self) -> list[Broker]:
-        """The brokers of the cluster, asked for if they are not known yet. Raises as `refresh`."""
-        if not self.client.metadata.snapshot.brokers:
-            self.refresh()
-        return list(self.client.metadata.snapshot.brokers.values())
+    def brokers(self, *, timeout: float | None = None) -> list[Broker]:
+        """Return the brokers of the cluster, asking for them if none is known yet. Raises as `refresh`."""
+        return list(run(self.client.updater.snapshot(self.deadline(timeout))).brokers.values())
 
-    @property
-    def controller(self) -> Broker | None:
-        """The broker that says it is the controller; None where none says so (before 0.10)."""
-        self.brokers  # noqa: B018 - asks for metadata
-        return self.client.metadata.snapshot.controller
+    def controller(self, *, timeout: float | None = None) -> Broker | None:
+        """Return the controller of the cluster; None where brokers do not name one (before 0.10). Raises as `refresh`."""
+        return run(self.client.updater.snapshot(self.deadline(timeout))).controller
 
     def topics(self, *, timeout: float | None = None) -> list[str]:
         """The names of all topics, as the cluster has them now. Raises as `refresh`."""

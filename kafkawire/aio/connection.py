@@ -27,16 +27,13 @@ class Connection(ConnectionBase, AsyncClosing):
     def __init__(self, servers: str | Sequence[str] | None = None, /, **options: Unpack[ConnectionOptions]) -> None:
         super().__init__(Net(), servers, options)
 
-    async def brokers(self) -> list[Broker]:
-        """The brokers of the cluster, asked for if they are not known yet."""
-        if not self.client.metadata.snapshot.brokers:
-            await self.refresh()
-        return list(self.client.metadata.snapshot.brokers.values())
+    async def brokers(self, *, timeout: float | None = None) -> list[Broker]:
+        """Return the brokers of the cluster, asking for them if none is known yet. Raises as `refresh`."""
+        return list((await self.client.updater.snapshot(self.deadline(timeout))).brokers.values())
 
-    async def controller(self) -> Broker | None:
-        """The broker that says it is the controller; None where none says so (before 0.10)."""
-        await self.brokers()
-        return self.client.metadata.snapshot.controller
+    async def controller(self, *, timeout: float | None = None) -> Broker | None:
+        """Return the controller of the cluster; None where brokers do not name one (before 0.10). Raises as `refresh`."""
+        return (await self.client.updater.snapshot(self.deadline(timeout))).controller
 
     async def topics(self, *, timeout: float | None = None) -> list[str]:
         """The names of all topics, as the cluster has them now."""

@@ -17,7 +17,7 @@ def test_it_serves_its_topics_until_it_is_interrupted():
             name, _, servers = process.stdout.readline().strip().partition("=")
             assert name == "bootstrap.servers"
             with Connection(servers) as connection:
-                assert len(connection.brokers) == 2
+                assert len(connection.brokers()) == 2
                 assert connection.topics() == ["flights"]
             process.send_signal(signal.SIGINT)
             assert process.wait(timeout=30) == 0

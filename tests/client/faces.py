@@ -51,7 +51,7 @@ class OnLoop:
         return asyncio.run_coroutine_threadsafe(body(), self.loop).result(2 * SOON)
 
     def Connection(self, *arguments: Any, **options: Any) -> Any:  # noqa: N802 - named as what it makes
-        return ConnectionProxy(self, self.run(kafkawire.aio.Connection, *arguments, **options))
+        return Proxy(self, self.run(kafkawire.aio.Connection, *arguments, **options))
 
     def Producer(self, *arguments: Any, **options: Any) -> Any:  # noqa: N802
         return Proxy(self, self.run(kafkawire.aio.Producer, *arguments, **self._unwrapped(options)))
@@ -102,18 +102,6 @@ class Proxy:
                 yield record
         finally:
             self.on.run(_end, records)
-
-
-class ConnectionProxy(Proxy):
-    """What are properties of the blocking Connection are calls of the other."""
-
-    @property
-    def brokers(self) -> Any:
-        return self.on.run(self.target.brokers)
-
-    @property
-    def controller(self) -> Any:
-        return self.on.run(self.target.controller)
 
 
 class Handle:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 
 import pytest
 
 import kafkawire
+import kafkawire.aio
 from kafkawire.errors import BootstrapError, ClosedError, ErrorCode, NetworkError, TimedOut, UnknownTopicError
 from kafkawire.protocol.messages.api_versions import ApiVersionsRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
@@ -16,15 +18,27 @@ from tests.client.faces import SOON
 
 def test_what_there_is(face, kafka):
     with face.Connection(kafka.bootstrap) as connection:
-        assert {(b.node_id, b.host, b.port) for b in connection.brokers} == {
+        assert {(b.node_id, b.host, b.port) for b in connection.brokers()} == {
             (b.id, b.host, b.port) for b in kafka.brokers.values()
         }
-        assert connection.controller.node_id == 1
+        assert connection.controller().node_id == 1
         assert connection.topics() == ["many", "one"]
         partitions = connection.partitions("many")
         assert [p.index for p in partitions] == [0, 1, 2, 3]
         assert [p.leader for p in partitions] == [kafka.leader("many", i) for i in range(4)]
         assert set(partitions[0].replicas) == {1, 2, 3}
+
+
+def test_both_connections_have_the_same_methods():
+    def methods(connection):
+        return {
+            name: inspect.signature(found).parameters.keys()
+            for name, found in vars(connection).items()
+            if callable(found) and not name.startswith("_")
+        }
+
+    assert methods(kafkawire.Connection) == methods(kafkawire.aio.Connection)
+    assert not [found for found in vars(kafkawire.Connection).values() if isinstance(found, property)]
 
 
 def test_what_changes_is_seen(face, kafka):

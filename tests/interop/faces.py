@@ -31,10 +31,6 @@ class Face(Protocol):
         """What a handle of `send`, `send_many` or `send_arrow` resolves to."""
         ...
 
-    def brokers(self, connection: Any) -> Any:
-        """A property here and a call there."""
-        ...
-
     def meanwhile(self, action: Callable[[], object]) -> None:
         """Do something slow while the clients go on with what they do by themselves."""
         ...
@@ -56,9 +52,6 @@ class BlockingFace:
 
     def result(self, delivery: Any) -> Any:
         return delivery.result(timeout=TIMEOUT)
-
-    def brokers(self, connection: kafkawire.Connection) -> Any:
-        return connection.brokers
 
     def meanwhile(self, action: Callable[[], object]) -> None:
         action()
@@ -88,9 +81,6 @@ class AsyncioFace:
                 return await delivery
 
         return self.run(awaited())
-
-    def brokers(self, connection: Awaited) -> Any:
-        return connection.brokers()
 
     def meanwhile(self, action: Callable[[], object]) -> None:
         self.run(asyncio.to_thread(action))

@@ -69,7 +69,7 @@ def test_metadata_and_offsets(face: Face, release: RealKafka, topic: str) -> Non
     with face.connection(release.bootstrap) as connection:
         assert topic in connection.topics()
         assert [(partition.index, partition.leader) for partition in connection.partitions(topic)] == [(0, 1)]
-        assert [f"{broker.host}:{broker.port}" for broker in face.brokers(connection)] == [release.bootstrap]
+        assert [f"{broker.host}:{broker.port}" for broker in connection.brokers()] == [release.bootstrap]
     with face.consumer(bootstrap_servers=release.bootstrap) as consumer:
         assert (consumer.beginning_offsets([tp]), consumer.end_offsets([tp])) == ({tp: 0}, {tp: 20})
         assert [message.offset for message in consumer.fetch(topic, 0, 15)] == [15, 16, 17, 18, 19]

@@ -51,7 +51,7 @@ def test_topic_is_there_after_the_first_record(face: Face, broker: RealKafka, to
             write(face, producer, topic, [Row(b"value")])
         assert topic in connection.topics()
         (partition,) = connection.partitions(topic)
-        (leader,) = face.brokers(connection)
+        (leader,) = connection.brokers()
     assert (partition.index, partition.leader) == (0, leader.node_id)
     assert f"{leader.host}:{leader.port}" == broker.bootstrap
 

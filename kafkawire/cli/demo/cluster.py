@@ -35,9 +35,9 @@ def create_topics(connection: Connection, *names: str) -> list[str]:
     """Create a topic of six partitions for each name, with the time added, so that a real cluster does not have it yet."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     topic = CreateTopicsRequest.CreatableTopic
-    replicas = min(REPLICAS, len(connection.brokers))
+    replicas = min(REPLICAS, len(connection.brokers()))
     topics = [topic(name=f"{name}-{stamp}", num_partitions=PARTITIONS, replication_factor=replicas) for name in names]
-    controller = connection.controller
+    controller = connection.controller()
     request = CreateTopicsRequest(topics=topics)
     response = connection.request(request, broker=None if controller is None else controller.node_id)
     for result in response.topics:

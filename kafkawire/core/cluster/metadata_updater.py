@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from kafkawire.config import ConnectionOptions
 from kafkawire.core.cluster.backoff import Backoff
 from kafkawire.core.cluster.link_slots import CONTROL, LinkSlots
-from kafkawire.core.cluster.metadata import Address, Metadata
+from kafkawire.core.cluster.metadata import Address, Metadata, Snapshot
 from kafkawire.core.cluster.single_flight import SingleFlight
 from kafkawire.errors import BootstrapError, ConnectError, KafkaError, NotKafkaError, TimedOut, TlsError, broker_error
 from kafkawire.net.base import NEVER, Net, Signal
@@ -77,6 +77,12 @@ class MetadataUpdater:
                 await self._net.wait(self._net.signal(), min(deadline, self._next_round_at))
                 if self._net.now() >= deadline:
                     raise self.no_answer()
+
+    async def snapshot(self, deadline: float) -> Snapshot:
+        """Returns the present metadata, asking for it if no broker is known yet. Raises as `refresh`."""
+        if not self._metadata.snapshot.brokers:
+            await self.refresh(deadline)
+        return self._metadata.snapshot
 
     def no_answer(self) -> KafkaError:
         """The error for a caller that got no metadata: that of the last round, or how far the first one is."""
