@@ -52,13 +52,13 @@ def web_server():
 def calls(face, **options):
     """Every way to notice that there is no cluster."""
     with face.Connection(**options) as connection:
-        yield lambda: connection.topics(timeout=0.3)
-        yield lambda: connection.partitions("t", timeout=0.3)
-    with face.Producer(**options, max_block_ms=300) as p:
+        yield lambda: connection.topics(timeout=0.8)
+        yield lambda: connection.partitions("t", timeout=0.8)
+    with face.Producer(**options, max_block_ms=800) as p:
         yield lambda: p.send("t", b"v")
     with face.Consumer("t", **options) as c:
-        yield lambda: c.poll(timeout=0.3)
-        yield lambda: c.end_offsets([("t", 0)], timeout=0.3)
+        yield lambda: c.poll(timeout=0.8)
+        yield lambda: c.end_offsets([("t", 0)], timeout=0.8)
 
 
 def test_nobody_listens(face, closed_port):
@@ -376,7 +376,7 @@ def test_a_partitioner_that_chooses_what_is_not_there(face, kafka, chosen):
 def test_unknown_topics(face):
     with MockCluster(brokers=1, config={"auto.create.topics.enable": "false"}) as kafka:
         options = {"bootstrap_servers": kafka.bootstrap, "retry_backoff_ms": 10, "retry_backoff_max_ms": 10}
-        with face.Producer(**options, max_block_ms=200) as p:
+        with face.Producer(**options, max_block_ms=1_000) as p:
             for call in (lambda: p.send("nope", b"v"), lambda: p.send_many("nope", [b"v"])):
                 with pytest.raises(UnknownTopicError, match=r"topic 'nope' is not on the cluster \(127.0.0.1:.*create it"):
                     call()

@@ -152,6 +152,7 @@ def test_a_full_buffer_blocks_and_goes_on(face, kafka):
 def test_a_full_buffer_that_does_not_empty(face, kafka, size):
     fault = kafka.drop("Produce")
     with face.Producer(bootstrap_servers=kafka.bootstrap, buffer_memory=200_000, max_block_ms=200, linger_ms=0) as p:
+        p.partitions_for("one", timeout=SOON)  # send() shall wait for room, not for metadata
         with pytest.raises(TimedOut, match=r"no room in the buffer within max_block_ms; .* queued in buffer_memory=200000"):
             for_ever(lambda: p.send("one", bytes(size)))
         with pytest.raises(TimedOut):

@@ -114,10 +114,10 @@ def test_nothing_is_connected_before_it_is_needed(face, kafka):
 def test_answers_that_do_not_come(face, kafka):
     kafka.drop("Metadata")
     with (
-        face.Connection(kafka.bootstrap, request_timeout_ms=200) as connection,
+        face.Connection(kafka.bootstrap) as connection,
         pytest.raises(TimedOut, match="in the time given"),
     ):
-        connection.topics(timeout=0.1)
+        connection.topics(timeout=1)
 
 
 def test_a_silent_broker_does_not_stand_for_all(face, kafka):
@@ -154,7 +154,7 @@ def test_a_broker_that_asks_for_a_new_start_is_no_source_of_metadata(face, kafka
             assert connection.topics(timeout=SOON) == ["many", "one"]
     kafka.fail("Metadata", ErrorCode.REBOOTSTRAP_REQUIRED)
     with face.Connection(kafka.bootstrap) as connection, pytest.raises(BootstrapError, match="REBOOTSTRAP_REQUIRED"):
-        connection.topics(timeout=0.2)
+        connection.topics(timeout=2)
 
 
 def test_use_after_close(face, kafka):

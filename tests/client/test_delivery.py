@@ -168,7 +168,7 @@ def test_the_whole_cluster_goes_and_comes_back(face, kafka):
 
 @pytest.mark.parametrize("what", ["no leader", "silence", "errors"])
 def test_delivery_ends_in_time(face, kafka, what):
-    with face.Producer(bootstrap_servers=kafka.bootstrap, delivery_timeout_ms=300, **QUICK) as p:
+    with face.Producer(bootstrap_servers=kafka.bootstrap, delivery_timeout_ms=1_500, **QUICK) as p:
         p.send("one", b"0").result(timeout=SOON)
         if what == "no leader":
             kafka.move_leader("one", 0, None)
@@ -205,7 +205,7 @@ def test_throttling_is_kept_to(face, kafka):
 
 
 def test_acks_0_says_when_it_knows_that_a_record_is_lost(face):
-    options = {"acks": 0, "delivery_timeout_ms": 500, **QUICK}
+    options = {"acks": 0, "delivery_timeout_ms": 1_500, **QUICK}
     with MockCluster(brokers=1, topics={"one": 1}) as kafka, face.Producer(bootstrap_servers=kafka.bootstrap, **options) as p:
         p.send("one", b"0").result(timeout=SOON)
         kafka.brokers[1].stop()

@@ -42,7 +42,7 @@ def test_iteration_of_nothing_stops(face, kafka):
 
 def test_iteration_stops_after_silence(face, kafka):
     fill(kafka, 20)
-    with face.Consumer("one", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", consumer_timeout_ms=300) as c:
+    with face.Consumer("one", bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest", consumer_timeout_ms=1_000) as c:
         assert len(list(c)) == 20
         assert list(c) == []
 

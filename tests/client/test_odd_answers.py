@@ -134,7 +134,7 @@ def test_a_broker_that_fails_to_give_an_id_once_does_not_end_idempotence(face, k
 
 def test_an_id_that_is_never_given(face, kafka):
     kafka.fail("InitProducerId", ErrorCode.UNKNOWN_SERVER_ERROR)
-    with face.Producer(bootstrap_servers=kafka.bootstrap, delivery_timeout_ms=200, request_timeout_ms=100, **QUICK) as p:
+    with face.Producer(bootstrap_servers=kafka.bootstrap, delivery_timeout_ms=2000, request_timeout_ms=1900, **QUICK) as p:
         error = p.send("one", b"v").exception(timeout=SOON)
     assert isinstance(error, DeliveryTimedOut)
     assert "no producer id can be had: InitProducerId: the broker failed" in str(error)

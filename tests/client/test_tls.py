@@ -53,4 +53,4 @@ def test_who_trusts_nobody_gets_nowhere(face, secured):
         ({"api_version_auto_timeout_ms": 100}, "security_protocol"),
     ):
         with face.Connection(secured.bootstrap, **options) as connection, pytest.raises(KafkaError, match=text):
-            connection.topics(timeout=0.5)
+            connection.topics(timeout=2)

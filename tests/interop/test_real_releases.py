@@ -64,13 +64,13 @@ def test_records_come_back(face: Face, release: RealKafka, topic: str, codec: st
 
 def test_metadata_and_offsets(face: Face, release: RealKafka, topic: str) -> None:
     tp = TopicPartition(topic, 0)
-    with face.producer(bootstrap_servers=release.bootstrap) as producer:
+    with face.producer(**options(release)) as producer:
         write(face, producer, topic, [Row(b"value", timestamp=HOUR_AGO + number) for number in range(20)])
     with face.connection(release.bootstrap) as connection:
         assert topic in connection.topics()
         assert [(partition.index, partition.leader) for partition in connection.partitions(topic)] == [(0, 1)]
         assert [f"{broker.host}:{broker.port}" for broker in connection.brokers()] == [release.bootstrap]
-    with face.consumer(bootstrap_servers=release.bootstrap) as consumer:
+    with face.consumer(**options(release)) as consumer:
         assert (consumer.beginning_offsets([tp]), consumer.end_offsets([tp])) == ({tp: 0}, {tp: 20})
         assert [message.offset for message in consumer.fetch(topic, 0, 15)] == [15, 16, 17, 18, 19]
         if since(release, 0, 10, 1):
