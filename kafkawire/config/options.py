@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import inf
 from typing import Annotated, Any, Generic, Literal, TypedDict, TypeVar, get_type_hints
 
 from kafkawire.message import K, SentK, SentV, V
+from kafkawire.protocol.compression import CODEC_NAMES
 
-__all__ = ["ConnectionOptions", "ConsumerOptions", "Option", "Options", "ProducerOptions", "declared"]
+__all__ = ["ConnectionOptions", "ConsumerOptions", "Option", "Options", "ProducerOptions", "declared", "secret_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class ProducerOptions(ConnectionOptions, Generic[SentK, SentV], total=False):
     """Number of times that a batch is sent again after a retriable error, within delivery_timeout_ms."""
     max_in_flight_requests_per_connection: Annotated[int, Option(5, minimum=1)]
     """Number of Produce requests that one broker may have unanswered."""
-    compression_type: Annotated[str, Option("none", choices=("none", "gzip", "snappy", "lz4", "zstd"), same={None: "none"})]
+    compression_type: Annotated[str, Option("none", choices=CODEC_NAMES, same={None: "none"})]
     """Codec that batches are compressed with."""
     compression_level: Annotated[int | None, Option(None)]
     """Level of the codec, in its own scale; None for the default of the codec."""
@@ -169,12 +171,19 @@ class ConsumerOptions(ConnectionOptions, Generic[K, V], total=False):
 
 Options = TypeVar("Options", bound=ConnectionOptions)
 
-_declared: dict[type, Mapping[str, tuple[Any, Option]]] = {}
+_declared: dict[type, dict[str, tuple[Any, Option]]] = {}
 
 
-def declared(kind: type) -> Mapping[str, tuple[Any, Option]]:
+def declared(kind: type) -> dict[str, tuple[Any, Option]]:
     """Return the options of an options class: name -> (type, Option)."""
     if kind not in _declared:
         hints = get_type_hints(kind, include_extras=True)
         _declared[kind] = {name: (hint.__origin__, hint.__metadata__[0]) for name, hint in hints.items()}
     return _declared[kind]
+
+
+@cache
+def secret_names() -> frozenset[str]:
+    """Return the names of all options that are declared secret."""
+    declarations = declared(ProducerOptions) | declared(ConsumerOptions)
+    return frozenset(name for name, (_, option) in declarations.items() if option.secret)

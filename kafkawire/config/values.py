@@ -7,13 +7,11 @@ from typing import Any, cast
 
 from kafkawire.config.documentation import meaning
 from kafkawire.config.hints import expected, fits
-from kafkawire.config.options import ConnectionOptions, Option, Options, declared
+from kafkawire.config.options import ConnectionOptions, Option, Options, declared, secret_names
 from kafkawire.config.unknown import advice_on, is_unset
 from kafkawire.errors import ConfigurationError
 
 __all__ = ["connection_part", "forget_secrets", "resolve", "resolve_shared"]
-
-_SECRET = {"ssl_password"}
 
 
 def resolve(kind: type[Options], given: Mapping[str, Any]) -> Options:
@@ -39,7 +37,8 @@ class _Resolved(dict[str, Any]):
     """Options whose `repr` hides secrets."""
 
     def __repr__(self) -> str:
-        return repr({name: "(hidden)" if name in _SECRET and value is not None else value for name, value in self.items()})
+        secret = secret_names()
+        return repr({name: "(hidden)" if name in secret and value is not None else value for name, value in self.items()})
 
 
 def resolve_shared(kind: type[Options], given: Mapping[str, Any], connection: ConnectionOptions | None) -> Options:
@@ -63,7 +62,7 @@ def connection_part(options: ConnectionOptions) -> ConnectionOptions:
 
 def forget_secrets(options: ConnectionOptions) -> None:
     """Replace secrets by None, once the connection of these options is made: nothing needs them after that."""
-    cast(dict[str, Any], options).update(dict.fromkeys(_SECRET))
+    cast(dict[str, Any], options).update(dict.fromkeys(secret_names()))
 
 
 def _meant(value: Any, option: Option) -> Any:

@@ -1,37 +1,78 @@
-"""Kafka's compression codecs, both directions: which there are, their levels, and one bounded call each way."""
+"""Kafka's compression codecs: the table of all of them, and one bounded call for each direction."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import IntEnum
+from typing import Any, NamedTuple, Self
 
 from kafkawire.errors import ConfigurationError, CorruptRecordsError, MissingDependencyError
-from kafkawire.protocol.codecs import gzip, lz4, snappy, zstd
+from kafkawire.protocol.accelerators import Accelerated
+from kafkawire.protocol.codecs import gzip, lz4, none, snappy, zstd
 from kafkawire.protocol.wire import Buffer
 
-__all__ = ["Codec", "available", "check_available", "check_level", "codec_of", "compress", "decompress"]
+__all__ = ["CODEC_NAMES", "Codec", "available", "check_available", "check_level", "codec_of", "compress", "decompress"]
+
+
+class CodecFormat(NamedTuple):
+    """One codec: its functions and limits."""
+
+    compress: Callable[[Buffer, int | None, int], bytes]
+    """Compresses data at a level, for a message format (its magic)."""
+    decompress: Callable[[Buffer, int, int], bytes]
+    """Decompresses data to at most so many bytes, for a message format (its magic)."""
+    library: Accelerated[Any] | str
+    """The implementations to choose from, or the name of the only one."""
+    levels: tuple[int, int] | None = None
+    """Lowest and highest level, Kafka's own; None for a codec without levels (trap 59)."""
+    first_magic: int = 0
+    """The first message format that may have the codec."""
+    first_produce: int = 0
+    """The first version of Produce that may carry the codec; brokers without that version do not know it."""
+    release: str = ""
+    """The release of Kafka that the codec came with."""
 
 
 class Codec(IntEnum):
-    """The numbers that stand in the attributes of a batch."""
+    """Compression codecs: a member's value is the number that stands in the attributes of a batch."""
 
-    NONE = 0
-    GZIP = 1
-    SNAPPY = 2
-    LZ4 = 3
-    ZSTD = 4
+    format: CodecFormat
+
+    def __new__(cls, number: int, *row: CodecFormat) -> Self:
+        """A member from its row in the table; a look-up by number, Codec(4), has none."""
+        member = int.__new__(cls, number)
+        member._value_ = number
+        (member.format,) = row
+        return member
+
+    NONE = 0, CodecFormat(none.compress, none.decompress, "none needed")
+    GZIP = 1, CodecFormat(gzip.compress, gzip.decompress, "zlib", levels=(-1, 9))
+    SNAPPY = 2, CodecFormat(snappy.compress, snappy.decompress, snappy.implementation)
+    LZ4 = 3, CodecFormat(lz4.compress, lz4.decompress, lz4.implementation, levels=(1, 17))
+    ZSTD = (
+        4,  # KIP-110; traps 50 and 58
+        CodecFormat(
+            zstd.compress,
+            zstd.decompress,
+            zstd.implementation,
+            levels=(-131072, 22),
+            first_magic=2,
+            first_produce=7,
+            release="2.1",
+        ),
+    )
 
     @classmethod
     def by_name(cls, name: str) -> Codec:
-        """The codec called "none", "gzip", "snappy", "lz4" or "zstd"; ConfigurationError for any other name."""
+        """The codec of a name as in `compression_type`, "gzip" for one; ConfigurationError for a name that is none."""
         try:
             return cls[name.upper()]
         except KeyError:
-            names = ", ".join(codec.name.lower() for codec in cls)
-            raise ConfigurationError(f"unknown compression type {name!r}: it is one of {names}") from None
+            raise ConfigurationError(f"unknown compression type {name!r}: it is one of {', '.join(CODEC_NAMES)}") from None
 
 
-_LEVELS = {Codec.GZIP: (-1, 9), Codec.LZ4: (1, 17), Codec.ZSTD: (-131072, 22)}
-"""Kafka's own ranges; the other codecs have no levels (trap 59)."""
+CODEC_NAMES = tuple(codec.name.lower() for codec in Codec)
+"""Names of all codecs, as in `compression_type`."""
 
 
 def codec_of(attributes: int) -> Codec:
@@ -46,17 +87,17 @@ def check_level(codec: Codec, level: int | None) -> None:
     """Raise ConfigurationError unless `codec` has that level. None is every codec's default."""
     if level is None:
         return
-    if codec not in _LEVELS:
+    if codec.format.levels is None:
         raise ConfigurationError(f"{codec.name.lower()} has no compression levels, {level} was given")
-    lowest, highest = _LEVELS[codec]
+    lowest, highest = codec.format.levels
     if not lowest <= level <= highest or (codec is Codec.GZIP and level == 0):
         raise ConfigurationError(f"{codec.name.lower()} level {level} is not between {lowest} and {highest}")
 
 
 def check_available(codec: Codec) -> None:
-    """Raise MissingDependencyError where no library knows the codec, which only Zstandard needs one for."""
-    if codec is Codec.ZSTD:
-        zstd.implementation.get()
+    """Raise MissingDependencyError, which says what to install, where no implementation of the codec can be imported."""
+    if isinstance(codec.format.library, Accelerated):
+        codec.format.library.get()
 
 
 def compress(codec: Codec, data: Buffer, level: int | None = None, *, magic: int = 2) -> bytes:
@@ -65,16 +106,7 @@ def compress(codec: Codec, data: Buffer, level: int | None = None, *, magic: int
     Raises ConfigurationError for a level out of range and MissingDependencyError where no library knows the codec.
     """
     check_level(codec, level)
-    match codec:
-        case Codec.GZIP:
-            return gzip.compress(data, level)
-        case Codec.SNAPPY:
-            return snappy.compress(data, level)
-        case Codec.LZ4:
-            return lz4.compress(data, level, magic)
-        case Codec.ZSTD:
-            return zstd.compress(data, level)
-    return bytes(data)
+    return codec.format.compress(data, level, magic)
 
 
 def decompress(codec: Codec, data: Buffer, *, limit: int, magic: int = 2) -> bytes:
@@ -85,7 +117,7 @@ def decompress(codec: Codec, data: Buffer, *, limit: int, magic: int = 2) -> byt
     if codec is not Codec.NONE and not len(data):
         raise CorruptRecordsError(f"an empty {codec.name.lower()} payload")
     try:
-        return _decompress(codec, data, limit, magic)
+        return codec.format.decompress(data, limit, magic)
     except MissingDependencyError:
         raise
     except Exception as error:  # each library has errors of its own, some derived from nothing better
@@ -94,27 +126,7 @@ def decompress(codec: Codec, data: Buffer, *, limit: int, magic: int = 2) -> byt
         ) from error
 
 
-def _decompress(codec: Codec, data: Buffer, limit: int, magic: int) -> bytes:
-    match codec:
-        case Codec.GZIP:
-            return gzip.decompress(data, limit)
-        case Codec.SNAPPY:
-            return snappy.decompress(data, limit)
-        case Codec.LZ4:
-            return lz4.decompress(data, limit, magic)
-        case Codec.ZSTD:
-            return zstd.decompress(data, limit)
-    if len(data) > limit:
-        raise ValueError("too many bytes")
-    return bytes(data)
-
-
 def available() -> dict[Codec, str | None]:
     """Each codec with the implementation in use, None where a package has to be installed first."""
-    return {
-        Codec.NONE: "none needed",
-        Codec.GZIP: "zlib",
-        Codec.SNAPPY: snappy.implementation.name(),
-        Codec.LZ4: lz4.implementation.name(),
-        Codec.ZSTD: zstd.implementation.name(),
-    }
+    libraries = {codec: codec.format.library for codec in Codec}
+    return {codec: library if isinstance(library, str) else library.name() for codec, library in libraries.items()}

@@ -118,9 +118,10 @@ def down_convert(data: Buffer, magic: int, offset: int) -> bytes:
     for batch in batches:
         if batch.is_control:
             continue
-        if batch.codec is Codec.ZSTD:
+        if magic < batch.codec.format.first_magic:
             if not converted:
-                raise broker_error(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, "zstd in a format that does not know it")
+                name = batch.codec.name.lower()
+                raise broker_error(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{name} in a format that does not know it")
             break
         rows = [(at, row) for at, row in _rows([batch]) if batch.codec is not Codec.NONE or at >= offset]
         messages = records.encode_message_set(magic, [row for _, row in rows], codec=batch.codec)

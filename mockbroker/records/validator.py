@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkawire.errors import CorruptRecordsError, ErrorCode, broker_error
 from kafkawire.protocol import records
-from kafkawire.protocol.compression import Codec
 from mockbroker.records.formats import re_encode, stamp_batch, stamp_message_set
 from mockbroker.records.record_checks import RecordsRejectedError, TimeLimits, check_records, check_unpacked_sizes, time_limits
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from mockbroker.state.topics import Partition
 
 __all__ = ["AppendInfo", "WrongFormError", "append", "check_form"]
-
-_ZSTD_SINCE = 7
 
 
 class WrongFormError(Exception):
@@ -85,8 +82,9 @@ def _check_form(batches: list[RecordBatch], data: Buffer, version: int) -> None:
         return
     if len(batches) != 1 or batches[0].magic != 2 or batches[0].end != len(data):
         raise WrongFormError(f"Produce v{version} takes exactly one batch of format 2")
-    if batches[0].codec is Codec.ZSTD and version < _ZSTD_SINCE:
-        raise broker_error(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
+    codec = batches[0].codec
+    if version < codec.format.first_produce:
+        raise broker_error(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry {codec.name.lower()}")
 
 
 def _check_size(partition: Partition, size: int) -> None:

@@ -37,8 +37,6 @@ __all__ = ["Sender"]
 
 log = logging.getLogger("kafkawire.producer")
 
-FIRST_ZSTD = 7
-"""Produce version from which brokers take zstd (trap 58)."""
 FIRST_V2 = 3
 """Produce version from which batches have format v2; v2 of the API carries magic 1, older ones magic 0."""
 BACKLOG_PAUSE = 0.01
@@ -310,8 +308,10 @@ class Sender:
         """The version to send the batches in, and the names of their topics by id if it carries ids."""
         topic_ids = {batch.queue.topic: self._topic_id(batch) for batch in batches}
         version, names = version_for_topics(link, ProduceRequest, topic_ids)
-        if self._codec is Codec.ZSTD and version < FIRST_ZSTD:
-            raise UnsupportedVersionError(f"{link.address} is too old for zstd (it came with Kafka 2.1): use lz4 or gzip")
+        codec = self._codec
+        if version < codec.format.first_produce:
+            since = f"{codec.name.lower()} (it came with Kafka {codec.format.release})"
+            raise UnsupportedVersionError(f"{link.address} is too old for {since}: use lz4 or gzip")
         return version, names
 
     def _seal(self, batch: Batch, version: int) -> bool:

@@ -11,12 +11,12 @@ __all__ = ["compress", "decompress"]
 _CONTAINER = 16 + zlib.MAX_WBITS
 
 
-def compress(data: Buffer, level: int | None) -> bytes:
+def compress(data: Buffer, level: int | None, magic: int) -> bytes:
     stream = zlib.compressobj(-1 if level is None else level, zlib.DEFLATED, _CONTAINER)
     return stream.compress(data) + stream.flush()
 
 
-def decompress(data: Buffer, limit: int) -> bytes:
+def decompress(data: Buffer, limit: int, magic: int) -> bytes:
     """All members of the stream: Java reads them to the end, while one decompressobj stops after the first (trap 57)."""
     members = []
     while True:

@@ -26,7 +26,7 @@ class _Blocks(NamedTuple):
     """Of a block, the size it announces, and where its data begins after that."""
 
 
-def compress(data: Buffer, level: int | None) -> bytes:
+def compress(data: Buffer, level: int | None, magic: int) -> bytes:
     view = memoryview(data)
     parts = [_HEADER]
     for start in range(0, len(view), _CHUNK):
@@ -35,7 +35,7 @@ def compress(data: Buffer, level: int | None) -> bytes:
     return b"".join(parts)
 
 
-def decompress(data: Buffer, limit: int) -> bytes:
+def decompress(data: Buffer, limit: int, magic: int) -> bytes:
     view = memoryview(data)
     if view[:8] != _MAGIC:
         return _decompress_block(view, limit)

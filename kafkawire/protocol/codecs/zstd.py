@@ -31,11 +31,11 @@ class _Frames(NamedTuple):
     """Of one whole frame and the most that may come out of it."""
 
 
-def compress(data: Buffer, level: int | None) -> bytes:
+def compress(data: Buffer, level: int | None, magic: int) -> bytes:
     return implementation.get().compress(data, _DEFAULT_LEVEL if level is None else level)
 
 
-def decompress(data: Buffer, limit: int) -> bytes:
+def decompress(data: Buffer, limit: int, magic: int) -> bytes:
     frames = implementation.get()
     parts = []
     for frame, content_size, most in _walk(memoryview(data)):

@@ -148,8 +148,8 @@ def _read_legacy(data: Buffer, view: memoryview, start: int, end: int, check_crc
     if check_crc:
         _expect_crc(crc, crc32(view[start + LEGACY_CRC_FROM : end]), offset, start)
     codec = codec_of(attributes)
-    if codec is Codec.ZSTD:
-        raise CorruptRecordsError(f"zstd in message format {magic} at offset {offset}", offset=start)  # trap 50
+    if magic < codec.format.first_magic:
+        raise CorruptRecordsError(f"{codec.name.lower()} in message format {magic} at offset {offset}", offset=start)  # trap 50
     if not 0 <= offset < _MAX_OFFSET:
         raise CorruptRecordsError(f"offset {offset} is out of range", offset=start)
     timestamp_type = -1 if magic == 0 else 1 if attributes & LOG_APPEND_TIME else 0
