@@ -232,7 +232,7 @@ class MockCluster:
 
     def set_replicas(self, topic: str, partition: int, brokers: Sequence[int]) -> None:
         """Give a partition other replicas, the preferred one first. The leader stays if it is among them."""
-        self.call(lambda: self.cluster.set_replicas(self.cluster.partition(topic, partition), brokers))
+        self.call(lambda: self.cluster.replication.set_replicas(self.cluster.partition(topic, partition), brokers))
 
     def move_coordinator(self, group: str, broker: int) -> None:
         """Make a broker the coordinator of a group, and of those that are kept in the same partition."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafkawire.protocol.wire import Buffer
     from mockbroker.broker.observers import StrikingFault, When
     from mockbroker.broker.services import ClusterServices
-    from mockbroker.state.cluster import Broker
+    from mockbroker.state.brokers import Broker
 
 __all__ = ["ServerConnection"]
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from mockbroker.broker.services import ClusterServices
     from mockbroker.broker.sessions import FetchSessions
     from mockbroker.groups.groups import Groups
-    from mockbroker.state.cluster import Broker, Cluster
+    from mockbroker.state.brokers import Broker
+    from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics import Partition, Topic
 
 __all__ = ["RequestContext"]
@@ -76,6 +77,6 @@ class RequestContext:
 
     def controller_error(self) -> ErrorCode | None:
         """NOT_CONTROLLER if only the controller takes admin requests, as before KRaft, and this broker is another."""
-        if self.cluster.profile.kraft or self.broker is self.cluster.controller:
+        if self.cluster.profile.kraft or self.broker is self.cluster.brokers.controller:
             return None
         return ErrorCode.NOT_CONTROLLER

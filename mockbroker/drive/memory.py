@@ -9,7 +9,8 @@ from typing import Protocol
 from mockbroker.broker.connection import ServerConnection
 from mockbroker.broker.services import ClusterServices
 from mockbroker.observe.observation import Observation
-from mockbroker.state.cluster import Broker, Cluster
+from mockbroker.state.brokers import Broker
+from mockbroker.state.cluster import Cluster
 from mockbroker.state.timers import NEVER
 
 __all__ = ["Clock", "MemoryConnection", "MemoryServer"]
@@ -52,7 +53,7 @@ class MemoryServer:
 
     def accept(self, host: str, port: int, send: Callable[[bytes], None], close: Callable[[], None]) -> MemoryConnection | None:
         """Connect to a broker; None if none listens there. `send` and `close` are the client's side, called from within."""
-        for broker in self.cluster.online_brokers():
+        for broker in self.cluster.brokers.online():
             if (broker.host, broker.port) == (host, port):
                 connection = MemoryConnection(self, self._clock, broker, next(self._numbers), send, close)
                 self._connections[connection] = broker.id

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from mockbroker.broker.services import ClusterServices
     from mockbroker.drive.clock import MockClock
-    from mockbroker.state.cluster import Broker
+    from mockbroker.state.brokers import Broker
 
 __all__ = ["Server"]
 
@@ -149,7 +149,7 @@ class Server:
         return Transport(self, sock, self._services, broker, next(self._connection_numbers), tls, on_close)
 
     def _listen(self, broker: Broker) -> None:
-        place = broker.id - self._cluster.first_broker_id
+        place = broker.id - self._cluster.brokers.first_id
         listener = _Listener(self, broker, self.host, self._port and self._port + place * self._port_step)
         self._listeners[broker.id] = listener
         self.ports[broker.id] = listener.port

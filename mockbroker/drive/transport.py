@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from kafkawire.protocol.wire import Buffer
     from mockbroker.broker.services import ClusterServices
     from mockbroker.drive.tls import TlsStream
-    from mockbroker.state.cluster import Broker
+    from mockbroker.state.brokers import Broker
 
 __all__ = ["IoLoop", "Transport"]
 

@@ -1,4 +1,4 @@
-"""Partitions on their way to other replicas (KIP-455): which there are, and when they arrive."""
+"""Reassignments (KIP-455): the partitions that move to other replicas, and the time of their arrival."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Reassignment", "Reassignments"]
 
 
 class Reassignment(NamedTuple):
-    """One partition that moves. Until it has, it has the replicas of both sides, and those to add are not in sync."""
+    """One partition that moves. Until it arrives it has the old and the new replicas, and the new ones are not in sync."""
 
     partition: Partition
     adding: Sequence[int]
@@ -30,14 +30,22 @@ class _Move:
 
 
 class Reassignments:
-    """The reassignments of a cluster.
+    """Reassignments of a cluster.
 
-    seconds: how long each takes, on the cluster's clock. finish: gives a partition its replicas for good.
+    seconds: how long each takes, on the cluster's clock. set_replicas: gives a partition the replicas of both sides while it
+    moves. finish: gives it its replicas for good.
     """
 
-    def __init__(self, timers: Timers, seconds: float, finish: Callable[[Partition, Sequence[int]], None]) -> None:
+    def __init__(
+        self,
+        timers: Timers,
+        seconds: float,
+        set_replicas: Callable[[Partition, Sequence[int]], None],
+        finish: Callable[[Partition, Sequence[int]], None],
+    ) -> None:
         self._timers = timers
         self._seconds = seconds
+        self._set_replicas = set_replicas
         self._finish = finish
         self._moves: dict[Partition, _Move] = {}
 
@@ -47,28 +55,28 @@ class Reassignments:
             yield Reassignment(partition, self.adding(partition), removing)
 
     def before(self, partition: Partition) -> Sequence[int]:
-        """The replicas that a partition has, or had when it began to move."""
+        """Replicas that a partition has, or had when it began to move."""
         move = self._moves.get(partition)
         return partition.replicas if move is None else move.before
 
     def adding(self, partition: Partition) -> Sequence[int]:
-        """New replicas that are not in sync yet."""
+        """New replicas of a partition that are not in sync yet."""
         move = self._moves.get(partition)
         return () if move is None else [replica for replica in move.target if replica not in move.before]
 
     def begin(self, partition: Partition, target: Sequence[int], now: float) -> None:
-        """Move a partition, wherever it was on its way to. Where no replica is added, it is there at once."""
+        """Move a partition, in place of a move under way. It arrives at once if no replica is added."""
         before = list(self.before(partition))
         self.forget(partition)
         if not self._seconds or set(target) <= set(before):
             self._finish(partition, target)
             return
-        partition.replicas = [*target, *(replica for replica in before if replica not in target)]
+        self._set_replicas(partition, [*target, *(replica for replica in before if replica not in target)])
         arrival = self._timers.at(now + self._seconds, partial(self._arrive, partition))
         self._moves[partition] = _Move(before, list(target), arrival)
 
     def cancel(self, partition: Partition) -> bool:
-        """Let a partition go back to the replicas that it had; whether it was on its way at all."""
+        """Give a partition that moves its old replicas back; False if it does not move."""
         if partition not in self._moves:
             return False
         before = self.before(partition)
@@ -77,7 +85,7 @@ class Reassignments:
         return True
 
     def forget(self, partition: Partition) -> None:
-        """Let a partition arrive nowhere. Does nothing when it does not move."""
+        """End the move of a partition where it is. Does nothing if it does not move."""
         move = self._moves.pop(partition, None)
         if move is not None:
             move.arrival.cancel()

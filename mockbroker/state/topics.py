@@ -1,9 +1,9 @@
-"""Topics and their partitions, and which names and which replicas they may have."""
+"""Topics and their partitions: what one topic is, and which topics there are."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafkawire.errors import ErrorCode, broker_error
@@ -16,7 +16,7 @@ from mockbroker.state.producers import ProducerStates
 if TYPE_CHECKING:
     from mockbroker.configs.definitions import BrokerConfigs
 
-__all__ = ["NO_LEADER", "Partition", "Topic", "check_replicas", "check_topic_name", "spread_replicas"]
+__all__ = ["NO_LEADER", "Partition", "Topic", "TopicRegistry", "check_topic_name"]
 
 NO_LEADER = -1
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -24,7 +24,7 @@ _LONGEST_NAME = 249
 
 
 class Partition:
-    """One partition: its replicas, its leader and its log."""
+    """One partition: its replicas and its leader, which `Replication` changes, its log and its producers."""
 
     __slots__ = ("index", "leader", "leader_epoch", "log", "producers", "replicas", "topic")
 
@@ -38,7 +38,7 @@ class Partition:
         self.producers = ProducerStates()
 
     def elect(self, leader: int) -> None:
-        """Make a broker the leader, in a new epoch, and let waiting fetches see it."""
+        """Make a broker the leader in a new epoch, and wake waiting fetches."""
         self.leader = leader
         self.leader_epoch += 1
         if leader != NO_LEADER:
@@ -47,7 +47,7 @@ class Partition:
 
 
 class Topic:
-    """One topic. `configs` holds what differs from the brokers' configuration."""
+    """One topic. `configs` holds the configurations of its own, which replace those of the brokers."""
 
     __slots__ = ("_broker_configs", "configs", "id", "name", "partitions")
 
@@ -60,7 +60,7 @@ class Topic:
 
     @property
     def internal(self) -> bool:
-        """Whether brokers keep it for themselves."""
+        """True if brokers keep the topic for themselves."""
         return self.name in INTERNAL_TOPICS
 
     def keeper(self, key: str) -> Partition:
@@ -68,7 +68,7 @@ class Topic:
         return self.partitions[abs(string_hash(key)) % len(self.partitions)]
 
     def config(self, name: str) -> str:
-        """The value of a topic configuration, its own or the brokers'; empty for one that the version does not know."""
+        """Value of a topic configuration, the topic's or the brokers'; empty if the version does not know it."""
         own = self.configs.get(name)
         if own is not None:
             return own
@@ -78,21 +78,53 @@ class Topic:
         return self._broker_configs.get(definition.synonym or "", definition.default or "")
 
     def given(self, name: str, broker_id: int | None = None) -> list[ConfigValue]:
-        """Everything that a configuration was given, strongest first: here, or to the brokers (or one of them)."""
+        """All values that a configuration was given, strongest first: of the topic, of one broker, of all brokers."""
         synonym = self._broker_configs.known.topic[name].synonym
         found = [] if synonym is None else self._broker_configs.given(synonym, broker_id)
         return [ConfigValue(name, self.configs[name], Source.TOPIC), *found] if name in self.configs else found
 
     def config_source(self, name: str, broker_id: int | None = None) -> Source:
-        """Where the value of a configuration comes from."""
+        """Source of the value of a configuration."""
         synonym = self._broker_configs.known.topic[name].synonym
         if name in self.configs:
             return Source.TOPIC
         return Source.DEFAULT if synonym is None else self._broker_configs.source(synonym, broker_id)
 
 
+class TopicRegistry(dict[str, Topic]):
+    """Topics of a cluster by name, in the order of their creation. `add` and `remove` alone change it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._by_id: dict[bytes, Topic] = {}
+        self._by_metric: dict[str, str] = {}
+        """Names by the form that metrics give them, in which `.` and `_` are equal."""
+
+    def add(self, topic: Topic) -> None:
+        self[topic.name] = self._by_id[topic.id] = topic
+        self._by_metric[topic.name.replace(".", "_")] = topic.name
+
+    def remove(self, topic: Topic) -> None:
+        del self[topic.name], self._by_id[topic.id], self._by_metric[topic.name.replace(".", "_")]
+
+    def find(self, name: str | None, topic_id: bytes) -> Topic | ErrorCode:
+        """Find a topic by name, or by id where there is no name."""
+        if name:
+            return self.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return self._by_id.get(topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
+
+    def check_new_name(self, name: str) -> None:
+        """Raise INVALID_TOPIC_EXCEPTION or TOPIC_ALREADY_EXISTS for a name that no new topic can have."""
+        check_topic_name(name)
+        if name in self:
+            raise broker_error(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        other = self._by_metric.get(name.replace(".", "_"))
+        if other is not None:
+            raise broker_error(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other}")
+
+
 def check_topic_name(name: str) -> None:
-    """Raise INVALID_TOPIC_EXCEPTION for what cannot be the name of a topic."""
+    """Raise INVALID_TOPIC_EXCEPTION for a name that no topic can have."""
     reason = None
     if not name:
         reason = "the empty string is not allowed"
@@ -104,24 +136,3 @@ def check_topic_name(name: str) -> None:
         reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
     if reason is not None:
         raise broker_error(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
-
-
-def spread_replicas(brokers: Sequence[int], partitions: Iterable[int], replication_factor: int) -> list[list[int]]:
-    """Replicas of the partitions with these indexes, in a ring: the first broker leads partition 0, the second partition 1."""
-    ring = [*brokers, *brokers]
-    return [ring[partition % len(brokers) :][:replication_factor] for partition in partitions]
-
-
-def check_replicas(replicas: Sequence[int], brokers: Collection[int]) -> None:
-    """Raise INVALID_REPLICA_ASSIGNMENT for replicas that no partition can have."""
-    reason = None
-    unknown = next((replica for replica in replicas if replica not in brokers), None)
-    twice = next((replica for replica in sorted(replicas) if replicas.count(replica) > 1), None)
-    if not replicas:
-        reason = "an empty replica list."
-    elif unknown is not None:
-        reason = f"broker {unknown}, but no such broker is registered."
-    elif twice is not None:
-        reason = f"the broker {twice} more than once."
-    if reason is not None:
-        raise broker_error(ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"The manual partition assignment includes {reason}")

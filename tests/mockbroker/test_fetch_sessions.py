@@ -233,7 +233,7 @@ def errors(response):
 def test_a_partition_that_rests_moves(resting):
     mock, client, number = resting
     mock.cluster.move_leader("t", 1, 2)
-    mock.cluster.set_replicas(mock.cluster.partition("t", 2), [2])
+    mock.cluster.replication.set_replicas(mock.cluster.partition("t", 2), [2])
     moved = errors(ask(client, number, 2))
     assert moved == {2: ErrorCode.NOT_LEADER_OR_FOLLOWER}  # of the other it is a follower now, and may be read from
     assert errors(ask(client, number, 3)) == moved

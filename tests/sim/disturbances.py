@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kafkawire.net.base import sleep
-from mockbroker.state.cluster import Broker
+from mockbroker.state.brokers import Broker
 from tests.sim.links import BOTH_WAYS, TO_CLIENT, TO_SERVER
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Disturbance:
 
 
 def some_broker(sim: Simulation) -> Broker:
-    return sim.chance.choice(sim.cluster.online_brokers())
+    return sim.chance.choice(sim.cluster.brokers.online())
 
 
 async def move_leader(sim: Simulation) -> None:
@@ -58,7 +58,7 @@ async def lose_broker(sim: Simulation) -> None:
 
 async def _without_broker(sim: Simulation, seconds: float) -> None:
     broker = some_broker(sim)
-    if len(sim.cluster.online_brokers()) > 1:
+    if len(sim.cluster.brokers.online()) > 1:
         sim.server.stop_broker(broker.id)
         await sleep(sim.net, seconds)
         sim.server.start_broker(broker.id)

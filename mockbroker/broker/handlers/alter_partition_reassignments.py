@@ -9,7 +9,7 @@ from kafkawire.protocol.messages.alter_partition_reassignments import (
 )
 from mockbroker.broker.answers import Answer
 from mockbroker.broker.context import RequestContext
-from mockbroker.state.topics import check_replicas
+from mockbroker.state.placement import check_replicas
 
 __all__ = ["handle"]
 
@@ -55,7 +55,7 @@ def _reassign(context: RequestContext, name: str, wanted: _Wanted, now: float, *
     index = wanted.partition_index
     if not 0 <= index < len(topic.partitions):
         raise broker_error(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{index}.")
-    partition, reassignments = topic.partitions[index], context.cluster.reassignments
+    partition, reassignments = topic.partitions[index], context.cluster.replication.reassignments
     if wanted.replicas is None:
         return None if reassignments.cancel(partition) else ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
     check_replicas(wanted.replicas, context.cluster.brokers)

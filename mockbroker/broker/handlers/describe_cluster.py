@@ -26,7 +26,7 @@ def handle(context: RequestContext, request: DescribeClusterRequest, now: float)
     cluster = context.cluster
     response = DescribeClusterResponse(
         cluster_id=cluster.cluster_id,
-        controller_id=-1 if cluster.controller is None else cluster.controller.id,
+        controller_id=-1 if cluster.brokers.controller is None else cluster.brokers.controller.id,
         brokers=[
             DescribeClusterResponse.Broker(
                 broker_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack, is_fenced=not broker.online

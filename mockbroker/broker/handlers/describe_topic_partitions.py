@@ -67,8 +67,8 @@ def _partition(cluster: Cluster, partition: Partition) -> _TopicAnswer.Partition
         leader_id=partition.leader,
         leader_epoch=partition.leader_epoch,
         replica_nodes=partition.replicas,
-        isr_nodes=cluster.in_sync_replicas(partition),
+        isr_nodes=cluster.replication.in_sync_replicas(partition),
         eligible_leader_replicas=[],
         last_known_elr=[],
-        offline_replicas=cluster.offline_replicas(partition),
+        offline_replicas=cluster.replication.offline_replicas(partition),
     )

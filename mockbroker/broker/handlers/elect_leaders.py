@@ -53,7 +53,7 @@ def _elect(context: RequestContext, election_type: int, name: str, index: int) -
     else:
         error = context.injected_error(name, index)
         if error is None:
-            error = context.cluster.elect_leader(topic.partitions[index], unclean=election_type == _UNCLEAN)
+            error = context.cluster.replication.elect_leader(topic.partitions[index], unclean=election_type == _UNCLEAN)
         answer.error_message = None if error is None else error.text
     answer.error_code = error or ErrorCode.NONE
     return answer

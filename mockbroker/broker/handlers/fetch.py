@@ -152,7 +152,7 @@ def _preferred_replica(context: RequestContext, request: FetchRequest, partition
         return -1
     if context.cluster.config.get("replica.selector.class") != _RACK_AWARE:
         return -1
-    replicas = context.cluster.in_sync_replicas(partition)
+    replicas = context.cluster.replication.in_sync_replicas(partition)
     return max((each for each in replicas if context.cluster.brokers[each].rack == request.rack_id), default=-1)
 
 
@@ -182,7 +182,7 @@ def _response(fetch: _Fetch, targets: Sequence[FetchTarget], now: float) -> Fetc
     if leaders:
         response.node_endpoints = [
             FetchResponse.NodeEndpoint(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
-            for broker in context.cluster.online_brokers()
+            for broker in context.cluster.brokers.online()
             if broker.id in leaders
         ]
     return response

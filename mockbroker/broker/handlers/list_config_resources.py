@@ -20,7 +20,7 @@ _BROKER_LOGGER, _CLIENT_METRICS, _GROUP = 8, 16, 32
 def handle(context: RequestContext, request: ListConfigResourcesRequest, now: float) -> Answer:
     if context.injected is not None:
         return ListConfigResourcesResponse(error_code=context.injected.error)
-    brokers = [str(broker.id) for broker in context.cluster.online_brokers()]
+    brokers = [str(broker.id) for broker in context.cluster.brokers.online()]
     named: dict[int, list[str]] = {
         ResourceType.TOPIC: list(context.cluster.topics),
         ResourceType.BROKER: brokers,

@@ -23,7 +23,7 @@ def handle(context: RequestContext, request: ListPartitionReassignmentsRequest, 
         return ListPartitionReassignmentsResponse(error_code=error, error_message=error.text)
     wanted = None if request.topics is None else {(one.name, at) for one in request.topics for at in one.partition_indexes}
     topics: dict[str, _Topic] = {}
-    for partition, adding, removing in context.cluster.reassignments:
+    for partition, adding, removing in context.cluster.replication.reassignments:
         name = partition.topic.name
         if wanted is None or (name, partition.index) in wanted:
             shown = _Partition(

@@ -27,7 +27,7 @@ def handle(context: RequestContext, request: MetadataRequest, now: float) -> Ans
     if context.version >= 13 and context.injected is not None and context.injected.error is ErrorCode.REBOOTSTRAP_REQUIRED:
         return MetadataResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     cluster = context.cluster
-    controller = cluster.controller
+    controller = cluster.brokers.controller
     wants_all = request.topics is None or (not request.topics and context.version == 0)  # trap 19
     if wants_all:
         topics = [_present(context, topic) for topic in cluster.topics.values()]
@@ -41,7 +41,7 @@ def handle(context: RequestContext, request: MetadataRequest, now: float) -> Ans
     return MetadataResponse(
         brokers=[
             MetadataResponse.Broker(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
-            for broker in cluster.online_brokers()
+            for broker in cluster.brokers.online()
         ],
         cluster_id=cluster.cluster_id,
         controller_id=-1 if controller is None else controller.id,
@@ -100,6 +100,6 @@ def _partition(cluster: Cluster, partition: Partition) -> _TopicAnswer.Partition
         leader_id=partition.leader,
         leader_epoch=partition.leader_epoch,
         replica_nodes=partition.replicas,
-        isr_nodes=cluster.in_sync_replicas(partition),
-        offline_replicas=cluster.offline_replicas(partition),
+        isr_nodes=cluster.replication.in_sync_replicas(partition),
+        offline_replicas=cluster.replication.offline_replicas(partition),
     )

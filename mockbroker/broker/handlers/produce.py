@@ -56,7 +56,7 @@ def handle(context: RequestContext, request: ProduceRequest, now: float) -> Answ
     if leaders:
         response.node_endpoints = [
             ProduceResponse.NodeEndpoint(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
-            for broker in context.cluster.online_brokers()
+            for broker in context.cluster.brokers.online()
             if broker.id in leaders
         ]
     return response
@@ -141,6 +141,6 @@ def _refusal(context: RequestContext, request: ProduceRequest, found: Partition 
         return ErrorCode.INVALID_REQUIRED_ACKS
     if isinstance(found, ErrorCode):
         return found
-    if request.acks == -1 and len(context.cluster.in_sync_replicas(found)) < _least_in_sync(found):
+    if request.acks == -1 and len(context.cluster.replication.in_sync_replicas(found)) < _least_in_sync(found):
         return ErrorCode.NOT_ENOUGH_REPLICAS
     return None
