@@ -40,36 +40,25 @@ class Connection(ConnectionBase, Closing):
             raise
 
     def brokers(self, *, timeout: float | None = None) -> list[Broker]:
-        """Return the brokers of the cluster, asking for them if none is known yet. Raises as `refresh`."""
         return list(run(self.client.updater.snapshot(self.deadline(timeout))).brokers.values())
 
     def controller(self, *, timeout: float | None = None) -> Broker | None:
-        """Return the controller of the cluster; None where brokers do not name one (before 0.10). Raises as `refresh`."""
         return run(self.client.updater.snapshot(self.deadline(timeout))).controller
 
     def topics(self, *, timeout: float | None = None) -> list[str]:
-        """The names of all topics, as the cluster has them now. Raises as `refresh`."""
         run(self.client.updater.refresh(self.deadline(timeout), all_topics=True))
         return sorted(self.client.metadata.snapshot.topics)
 
     def partitions(self, topic: str, *, timeout: float | None = None) -> list[Partition]:
-        """The partitions of a topic. Raises UnknownTopicError if there is no such topic, else as `refresh`."""
         return list(run(self.client.router.topic(topic, self.deadline(timeout))).partitions.values())
 
     def refresh(self, *, timeout: float | None = None) -> None:
-        """Ask for metadata. Raises BootstrapError, NotKafkaError or TimedOut; `timeout` is in seconds."""
         run(self.client.updater.refresh(self.deadline(timeout)))
 
     def request(self, message: Request, *, broker: int | None = None, timeout: float | None = None) -> Any:
-        """Send a message of your own to a broker, by node id, or to any; returns its decoded response.
-
-        The highest version that both ends speak is used. Raises NetworkError, TimedOut, UnsupportedVersionError or
-        EncodeError; error codes inside the response are yours to look at.
-        """
         return run(self.client.request(message, broker, self.deadline(timeout)))
 
     def close(self) -> None:
-        """Close all links. Idempotent; what uses this connection can do nothing afterwards."""
         self._open = False
         if self.net.forked:
             return

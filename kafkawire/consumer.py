@@ -54,11 +54,6 @@ class Consumer(ConsumerBase, Closing, Generic[K, V]):
     def poll(
         self, *misplaced: Never, timeout: float = 0.0, max_records: int | None = None, **unknown: Never
     ) -> list[Message[K, V]]:
-        """Records that are here, or that come within `timeout` seconds; [] if none do.
-
-        Up to `max_records` (max_poll_records if None). Raises UnknownTopicError, OffsetOutOfRangeError (auto_offset_reset
-        'none'), CorruptRecordsError, DeserializationError or another BrokerError; the position stays before the record.
-        """
         if misplaced or unknown:
             raise TypeError(POLL_TEXT)
         most = self._most(max_records)
@@ -70,11 +65,6 @@ class Consumer(ConsumerBase, Closing, Generic[K, V]):
             self._user = None
 
     def poll_arrow(self, *, timeout: float = 0.0, max_records: int = 100_000, headers: bool = False) -> pa.RecordBatch:
-        """The same as a pyarrow.RecordBatch; one without rows at the timeout.
-
-        Columns, all nullable: key binary, value binary, topic string, partition int32, offset int64, timestamp
-        timestamp[us, UTC], timestamp_type int32 and, with `headers`, headers list<struct<key: string, value: binary>>.
-        """
         most = self._most(max_records)
         self._enter()
         try:
@@ -108,51 +98,42 @@ class Consumer(ConsumerBase, Closing, Generic[K, V]):
     def fetch(
         self, topic: str, partition: int, offset: int, *, max_bytes: int = 1_048_576, timeout: float | None = None
     ) -> list[Message[K, V]]:
-        """One fetch from an offset on, beside the positions of this consumer and without an assignment."""
         tp = partition_of((topic, partition))
         return run(self._core.fetch(tp, offset, max_bytes, self._connection.deadline(timeout)))
 
     # ---- topics and offsets
 
     def topics(self, *, timeout: float | None = None) -> list[str]:
-        """The names of all topics, as the cluster has them now. Raises as `Connection.topics`."""
         return self._connection.topics(timeout=timeout)
 
     def partitions_for(self, topic: str, *, timeout: float | None = None) -> set[int]:
-        """The numbers of a topic's partitions. Raises as `Connection.partitions`."""
         return {partition.index for partition in self._connection.partitions(topic, timeout=timeout)}
 
     def position(self, tp: SomePartition, *, timeout: float | None = None) -> int:
-        """The offset of the next record that `poll` returns of the partition."""
         with self._alone():
             return run(self._core.position(partition_of(tp), self._connection.deadline(timeout)))
 
     def beginning_offsets(
         self, partitions: Iterable[SomePartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The first offset that each partition still has."""
         return self._ends(partitions, EARLIEST, timeout)
 
     def end_offsets(self, partitions: Iterable[SomePartition], *, timeout: float | None = None) -> dict[TopicPartition, int]:
-        """The offset that each partition's next record will get."""
         return self._ends(partitions, LATEST, timeout)
 
     def offsets_for_times(
         self, times: Mapping[TopicPartition, int] | Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, Found | None]:
-        """The first (offset, timestamp) at or after a time, in milliseconds, in each partition; None where there is none."""
         asked = times_of(times)
         return run(self._core.offsets_for_times(asked, self._connection.deadline(timeout)))
 
     def lag(self, *, timeout: float | None = None) -> dict[TopicPartition, int]:
-        """How many offsets each assigned partition has that were not returned yet."""
         with self._alone():
             return run(self._core.lag(self._connection.deadline(timeout)))
 
     # ---- end
 
     def close(self, timeout: float | None = None) -> None:
-        """Read nothing more. Idempotent. It waits for nothing, so that `timeout`, as others have it, is always enough."""
         self._open = False
         if not self._connection.net.forked:
             self._core.close()

@@ -33,19 +33,52 @@ __all__ = ["BatchDelivery", "Delivery", "Producer"]
 
 @instead_of(DELIVERY)
 class Delivery(DeliveryBase):
-    """What becomes of one record. Any thread may ask."""
+    """Delivery result of one record, which `Producer.send` returns. Thread-safe."""
 
     __slots__ = ()
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Wait until the record is acknowledged. Raises why it was not written, or TimedOut after `timeout` seconds."""
+        """Wait until the record is acknowledged or failed.
+
+        Args:
+            timeout: Seconds; no limit if None, but the record fails after delivery_timeout_ms.
+
+        Returns:
+            The topic, partition, offset and timestamp of the record.
+
+        Raises:
+            TimedOut: The record is neither acknowledged nor failed after that time; it stays queued.
+            DeliveryTimedOut: The record failed: it was not acknowledged within delivery_timeout_ms.
+            BrokerError: The record failed: a broker refused it.
+            ClosedError: The record failed: the producer was closed before it was sent.
+
+        Example:
+            >>> delivery = producer.send("flights", b"EWR-IAH", key=b"UA")
+            >>> delivery.result(timeout=10)
+            RecordMetadata(topic='flights', partition=0, offset=2, timestamp=...)
+        """
         batch = self.batch
         if not batch.done:
             _wait(batch, timeout)
         return tell(batch, self.index)
 
     def exception(self, timeout: float | None = None) -> KafkaError | None:
-        """Wait as `result`; returns why the record was not written, None if it was."""
+        """Wait until the record is acknowledged or failed, and return its error.
+
+        Args:
+            timeout: Seconds; no limit if None, but the record fails after delivery_timeout_ms.
+
+        Returns:
+            The error that `result` raises for a failed record; None if the record is acknowledged.
+
+        Raises:
+            TimedOut: The record is neither acknowledged nor failed after that time; it stays queued.
+
+        Example:
+            >>> delivery = producer.send("flights", b"EWR-IAH")
+            >>> delivery.exception(timeout=10) is None
+            True
+        """
         batch = self.batch
         if not batch.done:
             _wait(batch, timeout)
@@ -58,12 +91,26 @@ class Delivery(DeliveryBase):
 
 @instead_of(DELIVERY)
 class BatchDelivery(BatchDeliveryBase):
-    """What becomes of the records of one `send_many` or `send_arrow`."""
+    """Delivery result of many records, which `Producer.send_many` and `Producer.send_arrow` return. Thread-safe."""
 
     def result(self, timeout: float | None = None) -> list[RecordMetadata]:
-        """Wait until all are acknowledged; where each was written, in the order of the call.
+        """Wait until every record is acknowledged or failed.
 
-        Raises DeliveryError with the errors by index if some were not written, TimedOut after `timeout` seconds.
+        Args:
+            timeout: Seconds; no limit if None, but each record fails after delivery_timeout_ms.
+
+        Returns:
+            The topic, partition, offset and timestamp of each record, in the order of the call.
+
+        Raises:
+            TimedOut: Some record is neither acknowledged nor failed after that time; it stays queued.
+            DeliveryError: Some records failed; `failed` has the error of each, by its index in the call.
+
+        Example:
+            >>> delivery = producer.send_many("flights", [b"EWR-IAH", b"LGA-IAH"], partition=0)
+            >>> written = delivery.result(timeout=10)
+            >>> [metadata.offset for metadata in written]
+            [2, 3]
         """
         limit = None if timeout is None else seconds(timeout)
         started = monotonic()
@@ -120,15 +167,6 @@ class Producer(ProducerBase, Closing, Generic[SentK, SentV]):
         on_delivery: DeliveryCallback | None = None,
         timestamp_ms: int | None = None,
     ) -> Delivery:
-        """Accept a record; returns its handle at once, unless metadata or room must be waited for (max_block_ms).
-
-        Key and value are bytes or None, or what the serializers take. `timestamp`, or `timestamp_ms`, is in milliseconds
-        since the epoch, now if None. `headers` are (name, bytes or None) pairs. `on_delivery` is called with (error, metadata),
-        one of them None, in a thread of its own.
-
-        Raises UnknownTopicError, BootstrapError, TimedOut, MessageTooLargeError, ConfigurationError (a partition that does
-        not exist), TypeError (not bytes) or ClosedError; the record is then not accepted.
-        """
         if partition is None and timestamp is None and headers is None and on_delivery is None and timestamp_ms is None:
             delivery: Delivery | None = self._short_append(topic, value, key)
             if delivery is not None:
@@ -149,31 +187,19 @@ class Producer(ProducerBase, Closing, Generic[SentK, SentV]):
         timestamps: Sequence[int] | None = None,
         headers: Sequence[Iterable[Header] | None] | None = None,
     ) -> BatchDelivery:
-        """Accept many records in one call, a column each for values, keys, timestamps and headers.
-
-        Much cheaper than as many `send` calls. Raises as `send`; columns of the wrong kind or length and records that are
-        too large are found before anything is accepted.
-        """
         columns = self._core.columns(values, keys, timestamps, headers)
         return BatchDelivery(run(self._core.send_columns(topic, columns, partition)))
 
     def send_arrow(self, topic: str, table: pa.Table | pa.RecordBatch) -> BatchDelivery:
-        """Accept the rows of an Arrow table: columns value[, key, partition, timestamp, headers].
-
-        `value` and `key` are binary or string, `timestamp` is a timestamp or whole milliseconds. Raises as `send_many`.
-        """
         return BatchDelivery(run(self._core.send_arrow(topic, table)))
 
     def partitions_for(self, topic: str, *, timeout: float | None = None) -> set[int]:
-        """The numbers of a topic's partitions. Raises as `Connection.partitions`."""
         return {partition.index for partition in self._connection.partitions(topic, timeout=timeout)}
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until everything accepted so far is written or given up. Raises TimedOut after `timeout` seconds."""
         run(self._core.flush(self._connection.deadline(timeout)))
 
     def close(self, timeout: float | None = None) -> None:
-        """Send what is queued for up to `timeout` seconds, fail the rest with ClosedError. Idempotent."""
         deadline = self._connection.deadline(timeout)
         self._open = False
         try:
@@ -182,7 +208,6 @@ class Producer(ProducerBase, Closing, Generic[SentK, SentV]):
             close_all(self._owned)
 
     def abandon(self) -> None:
-        """Close at once: what is queued fails with ClosedError."""
         self.close(timeout=0.0)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

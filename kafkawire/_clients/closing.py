@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
+
+from kafkawire._clients.help import with_awaited_examples
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -15,48 +17,6 @@ __all__ = ["AsyncClosing", "ClientBase", "Closing"]
 def is_leaving(kind: type[BaseException] | None) -> bool:
     """Return True if an exception asks to leave at once: Ctrl-C, cancellation, the end of the interpreter."""
     return kind is not None and not issubclass(kind, Exception)
-
-
-class Closing:
-    """Context manager that closes a blocking client."""
-
-    def close(self) -> None:
-        raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if is_leaving(kind):
-            self.abandon()
-        else:
-            self.close()
-
-    def abandon(self) -> None:
-        """Close without waiting for anything."""
-        self.close()
-
-
-class AsyncClosing:
-    """Asynchronous context manager that closes an asyncio client."""
-
-    async def close(self) -> None:
-        raise NotImplementedError
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if is_leaving(kind):
-            await self.abandon()
-        else:
-            await self.close()
-
-    async def abandon(self) -> None:
-        """Close without waiting for anything."""
-        await self.close()
 
 
 class ClientBase:
@@ -70,6 +30,18 @@ class ClientBase:
     """True from the end of the constructor until `close`, which set it."""
     _servers: object
 
+    def close(self) -> Any:
+        """End the client: each kind says what it waits for."""
+        raise NotImplementedError
+
+    def abandon(self) -> Any:
+        """Close without waiting for anything; an idempotent call.
+
+        Example:
+            >>> consumer.abandon()
+        """
+        raise NotImplementedError
+
     def __del__(self) -> None:
         if not self._open or sys.is_finalizing():
             return
@@ -82,3 +54,38 @@ class ClientBase:
     def _drop(self) -> bool:
         """Close without waiting, for the finalizer. Returns True if the user should have closed it."""
         raise NotImplementedError
+
+
+class Closing(ClientBase):
+    """Context manager that closes a blocking client."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if is_leaving(kind):
+            self.abandon()
+        else:
+            self.close()
+
+    def abandon(self) -> None:
+        self.close()
+
+
+@with_awaited_examples
+class AsyncClosing(ClientBase):
+    """Asynchronous context manager that closes an asyncio client."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if is_leaving(kind):
+            await self.abandon()
+        else:
+            await self.close()
+
+    async def abandon(self) -> None:
+        await self.close()

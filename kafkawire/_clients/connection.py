@@ -13,6 +13,7 @@ from kafkawire.core.arguments import seconds
 from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.errors import ConfigurationError
 from kafkawire.net.base import OwnedNet
+from kafkawire.protocol.schema import Request
 
 __all__ = ["ConnectedBase", "ConnectionBase", "shared_options"]
 
@@ -42,11 +43,164 @@ class ConnectionBase(ClientBase):
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, Any]) -> Self:
-        """Make a connection from dotted Kafka properties, as `{"bootstrap.servers": ...}`."""
+        """Make a connection from Kafka properties.
+
+        Args:
+            properties: Names with dots -> values, which may be text, as in a properties file.
+
+        Returns:
+            The connection. Nothing is connected before the first call that needs a broker.
+
+        Raises:
+            ConfigurationError: A property is unknown, contradictory or out of range.
+
+        Example:
+            >>> connection = Connection.from_properties({"bootstrap.servers": "localhost:9092"})
+        """
         return cls(**from_properties(ConnectionOptions, properties))
 
+    def brokers(self, *, timeout: float | None = None) -> Any:
+        """Return the brokers of the cluster, which one of them is asked for if none is known yet.
+
+        Args:
+            timeout: Seconds; default_api_timeout_ms if None.
+
+        Returns:
+            list[Broker]: node_id, host, port and rack of each.
+
+        Raises:
+            KafkaError: Any error that `refresh` raises.
+
+        Example:
+            >>> brokers = connection.brokers(timeout=10)
+            >>> [broker.node_id for broker in brokers]
+            [1]
+        """
+        raise NotImplementedError
+
+    def controller(self, *, timeout: float | None = None) -> Any:
+        """Return the controller of the cluster, which a broker is asked for if no metadata is known yet.
+
+        Args:
+            timeout: Seconds; default_api_timeout_ms if None.
+
+        Returns:
+            Broker | None: node_id, host, port and rack; None where brokers do not name a controller (before 0.10).
+
+        Raises:
+            KafkaError: Any error that `refresh` raises.
+
+        Example:
+            >>> controller = connection.controller(timeout=10)
+            >>> controller.node_id
+            1
+        """
+        raise NotImplementedError
+
+    def topics(self, *, timeout: float | None = None) -> Any:
+        """Ask a broker for the names of all topics.
+
+        Args:
+            timeout: Seconds; default_api_timeout_ms if None.
+
+        Returns:
+            list[str]: The names in alphabetical order, internal topics included.
+
+        Raises:
+            BootstrapError: No broker answered in time; the message has a reason for each.
+            NotKafkaError: The port of every bootstrap server speaks another protocol.
+            TlsError: The TLS handshake failed for a reason that a retry does not change.
+            TimedOut: The time was too short to ask every broker.
+            ClosedError: The connection is closed.
+
+        Example:
+            >>> connection.topics(timeout=10)
+            ['flights']
+        """
+        raise NotImplementedError
+
+    def partitions(self, topic: str, *, timeout: float | None = None) -> Any:
+        """Return the partitions of a topic, which a broker is asked for if the topic is not known yet.
+
+        Args:
+            topic: Name of the topic.
+            timeout: Seconds; default_api_timeout_ms if None.
+
+        Returns:
+            list[Partition]: index, leader (a node id, or None while there is none), leader_epoch, replicas and isr of each.
+
+        Raises:
+            UnknownTopicError: There is no such topic.
+            KafkaError: Any error that `refresh` raises.
+
+        Example:
+            >>> partitions = connection.partitions("flights", timeout=10)
+            >>> [partition.index for partition in partitions]
+            [0, 1]
+        """
+        raise NotImplementedError
+
+    def refresh(self, *, timeout: float | None = None) -> Any:
+        """Ask a broker for new metadata: the brokers of the cluster, and the partitions of topics in use.
+
+        Args:
+            timeout: Seconds; default_api_timeout_ms if None.
+
+        Raises:
+            BootstrapError: No broker answered in time; the message has a reason for each.
+            NotKafkaError: The port of every bootstrap server speaks another protocol.
+            TlsError: The TLS handshake failed for a reason that a retry does not change.
+            TimedOut: The time was too short to ask every broker.
+            ClosedError: The connection is closed.
+
+        Example:
+            >>> connection.refresh(timeout=10)
+        """
+        raise NotImplementedError
+
+    def request(self, message: Request, *, broker: int | None = None, timeout: float | None = None) -> Any:
+        """Send a request of your own to a broker, in the highest version that both ends speak, without retries.
+
+        Args:
+            message: A request of `kafkawire.protocol`.
+            broker: Node id; any broker if None.
+            timeout: Seconds; default_api_timeout_ms if None. A broker gets request_timeout_ms at most.
+
+        Returns:
+            The decoded response. Error codes inside it are the caller's to look at.
+
+        Raises:
+            NetworkError: The broker could not be reached, or the connection was lost.
+            TimedOut: The broker did not answer in time.
+            UnsupportedVersionError: The broker does not know the request, or no version in common.
+            EncodeError: A field has a value that the version cannot carry.
+            DecodeError: The response is damaged.
+            TypeError: The message is not a request.
+            ClosedError: The connection is closed.
+
+        Example:
+            >>> from kafkawire.protocol.messages.metadata import MetadataRequest
+            >>> response = connection.request(MetadataRequest(topics=[]), timeout=10)
+            >>> len(response.brokers)
+            1
+        """
+        raise NotImplementedError
+
+    def close(self) -> Any:
+        """Close all sockets; an idempotent call. Producers and consumers that use this connection can do nothing after it.
+
+        Example:
+            >>> connection.close()
+        """
+        raise NotImplementedError
+
     def bootstrap_connected(self) -> bool:
-        """Return True if a broker has answered so far; no call before the first that needs a broker connects to one."""
+        """Return True if a broker has answered so far. This call connects to none.
+
+        Example:
+            >>> connection.bootstrap_connected()
+            False
+        """
         return bool(self.client.metadata.snapshot.brokers)
 
     def deadline(self, timeout: float | None) -> float:
@@ -65,8 +219,35 @@ class ConnectedBase(ClientBase):
     _connection: ConnectionBase
     _owned: Sequence[ConnectionBase]
 
+    def partitions_for(self, topic: str, *, timeout: float | None = None) -> Any:
+        """Return the numbers of a topic's partitions, which a broker is asked for if the topic is not known yet.
+
+        Args:
+            topic: Name of the topic.
+            timeout: Seconds; default_api_timeout_ms if None.
+
+        Returns:
+            set[int]: The numbers, from 0.
+
+        Raises:
+            UnknownTopicError: There is no such topic.
+            BootstrapError: No broker answered in time; the message has a reason for each.
+            TimedOut: The time was too short to ask every broker.
+            ClosedError: The client is closed.
+
+        Example:
+            >>> consumer.partitions_for("flights", timeout=10)
+            {0, 1}
+        """
+        raise NotImplementedError
+
     def bootstrap_connected(self) -> bool:
-        """Return True if a broker has answered so far; no call before the first that needs a broker connects to one."""
+        """Return True if a broker has answered so far. This call connects to none.
+
+        Example:
+            >>> consumer.bootstrap_connected()
+            False
+        """
         return self._connection.bootstrap_connected()
 
 

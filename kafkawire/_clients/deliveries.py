@@ -17,7 +17,12 @@ class DeliveryBase:
     index: int
 
     def done(self) -> bool:
-        """Return True if the record is written or failed."""
+        """Return True if the record is acknowledged or failed. Does not wait.
+
+        Example:
+            >>> delivery.done()
+            True
+        """
         return self.batch.done
 
 
@@ -28,5 +33,10 @@ class BatchDeliveryBase:
         self._runs = runs
 
     def done(self) -> bool:
-        """Return True if every record is written or failed."""
+        """Return True if every record is acknowledged or failed. Does not wait.
+
+        Example:
+            >>> delivery.done()
+            True
+        """
         return all(batch.done for batch, _, _ in self._runs)

@@ -1,21 +1,25 @@
-"""Documentation of the clients for `help()`, made when it is asked for: importing a client does no work for it."""
+"""Documentation that `help()` shows: the options of a client, and examples of asyncio made of the blocking ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from inspect import cleandoc
+import re
+from collections.abc import Callable, Container
+from inspect import cleandoc, iscoroutinefunction
 from typing import Any, TypeVar, cast
 
 from kafkawire.config import ConnectionOptions
 from kafkawire.config.documentation import options_text
 
-__all__ = ["with_options"]
+__all__ = ["with_awaited_examples", "with_options"]
 
 T = TypeVar("T")
 
+_CALL = re.compile(r"\b(?:connection|producer|consumer)\.(\w+)\(")
+_RESULT = re.compile(r"\bdelivery\.result\([^)]*\)")
+
 
 class _DocWithOptions:
-    """Descriptor of a class's `__doc__`: its docstring, and its options."""
+    """Descriptor of a class's `__doc__`: the docstring, and the options, which are read when somebody asks."""
 
     def __init__(self, docstring: str, kind: type[Any]) -> None:
         self._docstring = docstring
@@ -38,3 +42,26 @@ def with_options(kind: type[Any]) -> Callable[[type[T]], type[T]]:
         return cls
 
     return decorate
+
+
+def with_awaited_examples(cls: type[T]) -> type[T]:
+    """Decorates an asyncio class: `help()` shows the docstrings that its coroutines inherit, with `await` in the examples."""
+    coroutines = {name for name in dir(cls) if iscoroutinefunction(getattr(cls, name))}
+    for name in coroutines & vars(cls).keys():
+        inherited = next(filter(None, (vars(base)[name].__doc__ for base in cls.__mro__ if name in vars(base))), "")
+        vars(cls)[name].__doc__ = awaited(cleandoc(inherited), coroutines)
+    return cls
+
+
+def awaited(docstring: str, coroutines: Container[str]) -> str:
+    """Return a docstring with `await` in its examples, for calls of these names and for results of deliveries."""
+
+    def in_call(call: re.Match[str]) -> str:
+        return f"await {call[0]}" if call[1] in coroutines else call[0]
+
+    def in_line(line: str) -> str:
+        if not line.lstrip().startswith((">>> ", "... ")):
+            return line
+        return _RESULT.sub("await delivery", _CALL.sub(in_call, line))
+
+    return "\n".join(map(in_line, docstring.splitlines()))

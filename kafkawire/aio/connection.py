@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from kafkawire._clients.closing import AsyncClosing
 from kafkawire._clients.connection import ConnectionBase
-from kafkawire._clients.help import with_options
+from kafkawire._clients.help import with_awaited_examples, with_options
 from kafkawire.config import ConnectionOptions, connection_part
 from kafkawire.core.cluster.metadata import Broker, Partition
 from kafkawire.foreign_methods import ADMIN, instead_of
@@ -17,6 +17,7 @@ from kafkawire.protocol.schema import Request
 __all__ = ["Connection"]
 
 
+@with_awaited_examples
 @with_options(ConnectionOptions)
 @instead_of(ADMIN)
 class Connection(ConnectionBase, AsyncClosing):
@@ -28,32 +29,25 @@ class Connection(ConnectionBase, AsyncClosing):
         super().__init__(Net(), servers, options)
 
     async def brokers(self, *, timeout: float | None = None) -> list[Broker]:
-        """Return the brokers of the cluster, asking for them if none is known yet. Raises as `refresh`."""
         return list((await self.client.updater.snapshot(self.deadline(timeout))).brokers.values())
 
     async def controller(self, *, timeout: float | None = None) -> Broker | None:
-        """Return the controller of the cluster; None where brokers do not name one (before 0.10). Raises as `refresh`."""
         return (await self.client.updater.snapshot(self.deadline(timeout))).controller
 
     async def topics(self, *, timeout: float | None = None) -> list[str]:
-        """The names of all topics, as the cluster has them now."""
         await self.client.updater.refresh(self.deadline(timeout), all_topics=True)
         return sorted(self.client.metadata.snapshot.topics)
 
     async def partitions(self, topic: str, *, timeout: float | None = None) -> list[Partition]:
-        """The partitions of a topic."""
         return list((await self.client.router.topic(topic, self.deadline(timeout))).partitions.values())
 
     async def refresh(self, *, timeout: float | None = None) -> None:
-        """Ask for metadata."""
         await self.client.updater.refresh(self.deadline(timeout))
 
     async def request(self, message: Request, *, broker: int | None = None, timeout: float | None = None) -> Any:
-        """Send a message of your own to a broker, by node id, or to any; returns its decoded response."""
         return await self.client.request(message, broker, self.deadline(timeout))
 
     async def close(self) -> None:
-        """Close all links. Idempotent."""
         self.net.check_loop()
         self._open = False
         if not self.net.forked:

@@ -10,7 +10,7 @@ from kafkawire._clients.arguments import SomePartition, partition_of, partitions
 from kafkawire._clients.closing import AsyncClosing
 from kafkawire._clients.connection import shared_options
 from kafkawire._clients.consumer import ConsumerBase
-from kafkawire._clients.help import with_options
+from kafkawire._clients.help import with_awaited_examples, with_options
 from kafkawire.aio.connection import Connection, close_all, connect_for
 from kafkawire.config import ConsumerOptions
 from kafkawire.core.arguments import seconds
@@ -29,6 +29,7 @@ YIELD_EVERY = 256
 """Records after which iteration lets others run: over records that are here it would never suspend."""
 
 
+@with_awaited_examples
 @with_options(ConsumerOptions)
 @instead_of(CONSUMER)
 class Consumer(ConsumerBase, AsyncClosing, Generic[K, V]):
@@ -50,14 +51,12 @@ class Consumer(ConsumerBase, AsyncClosing, Generic[K, V]):
     async def poll(
         self, *misplaced: Never, timeout: float = 0.0, max_records: int | None = None, **unknown: Never
     ) -> list[Message[K, V]]:
-        """Records that are here, or that come within `timeout` seconds; [] if none do."""
         if misplaced or unknown:
             raise TypeError(POLL_TEXT)
         most = self._most(max_records)
         return await self._poll(timeout, lambda until: self._core.take(most, until))
 
     async def poll_arrow(self, *, timeout: float = 0.0, max_records: int = 100_000, headers: bool = False) -> pa.RecordBatch:
-        """The same as a pyarrow.RecordBatch; one without rows at the timeout."""
         most = self._most(max_records)
         found = await self._poll(timeout, lambda until: self._core.take_arrow(most, headers, until))
         return found if found is not None else no_rows(headers)
@@ -92,55 +91,46 @@ class Consumer(ConsumerBase, AsyncClosing, Generic[K, V]):
     async def fetch(
         self, topic: str, partition: int, offset: int, *, max_bytes: int = 1_048_576, timeout: float | None = None
     ) -> list[Message[K, V]]:
-        """One fetch from an offset on, beside the positions of this consumer and without an assignment."""
         tp = partition_of((topic, partition))
         return await self._core.fetch(tp, offset, max_bytes, self._connection.deadline(timeout))
 
     # ---- topics and offsets
 
     async def topics(self, *, timeout: float | None = None) -> list[str]:
-        """The names of all topics, as the cluster has them now."""
         return await self._connection.topics(timeout=timeout)
 
     async def partitions_for(self, topic: str, *, timeout: float | None = None) -> set[int]:
-        """The numbers of a topic's partitions."""
         return {partition.index for partition in await self._connection.partitions(topic, timeout=timeout)}
 
     async def position(self, tp: SomePartition, *, timeout: float | None = None) -> int:
-        """The offset of the next record that `poll` returns of the partition."""
         with self._alone():
             return await self._core.position(partition_of(tp), self._connection.deadline(timeout))
 
     async def beginning_offsets(
         self, partitions: Iterable[SomePartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The first offset that each partition still has."""
         asked = partitions_of(partitions)
         return await self._core.ends(asked, EARLIEST, self._connection.deadline(timeout))
 
     async def end_offsets(
         self, partitions: Iterable[SomePartition], *, timeout: float | None = None
     ) -> dict[TopicPartition, int]:
-        """The offset that each partition's next record will get."""
         asked = partitions_of(partitions)
         return await self._core.ends(asked, LATEST, self._connection.deadline(timeout))
 
     async def offsets_for_times(
         self, times: Mapping[TopicPartition, int] | Mapping[tuple[str, int], int], *, timeout: float | None = None
     ) -> dict[TopicPartition, Found | None]:
-        """The first (offset, timestamp) at or after a time, in milliseconds, in each partition; None where there is none."""
         asked = times_of(times)
         return await self._core.offsets_for_times(asked, self._connection.deadline(timeout))
 
     async def lag(self, *, timeout: float | None = None) -> dict[TopicPartition, int]:
-        """How many offsets each assigned partition has that were not returned yet."""
         with self._alone():
             return await self._core.lag(self._connection.deadline(timeout))
 
     # ---- end
 
     async def close(self, timeout: float | None = None) -> None:
-        """Read nothing more. Idempotent. It waits for nothing, so that `timeout`, as others have it, is always enough."""
         self._connection.net.check_loop()
         self._open = False
         if not self._connection.net.forked:

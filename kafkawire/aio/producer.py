@@ -10,7 +10,7 @@ from kafkawire._clients.arguments import one_time, options_only
 from kafkawire._clients.closing import AsyncClosing
 from kafkawire._clients.connection import shared_options
 from kafkawire._clients.deliveries import BatchDeliveryBase, DeliveryBase
-from kafkawire._clients.help import with_options
+from kafkawire._clients.help import with_awaited_examples, with_options
 from kafkawire._clients.producer import ProducerBase
 from kafkawire.aio.connection import Connection, close_all, connect_for
 from kafkawire.config import ProducerOptions
@@ -34,7 +34,18 @@ YIELD_EVERY = 256
 
 @instead_of(ASYNC_DELIVERY)
 class Delivery(DeliveryBase):
-    """What becomes of one record: `await` it for its RecordMetadata. Any number of tasks may."""
+    """Delivery result of one record, which `Producer.send` returns: `await` it for its RecordMetadata, in any number of tasks.
+
+    Raises:
+        DeliveryTimedOut: The record failed: it was not acknowledged within delivery_timeout_ms.
+        BrokerError: The record failed: a broker refused it.
+        ClosedError: The record failed: the producer was closed before it was sent.
+
+    Example:
+        >>> delivery = await producer.send("flights", b"EWR-IAH", key=b"UA")
+        >>> await delivery
+        RecordMetadata(topic='flights', partition=0, offset=2, timestamp=...)
+    """
 
     __slots__ = ()
 
@@ -47,7 +58,19 @@ class Delivery(DeliveryBase):
 
 @instead_of(ASYNC_DELIVERY)
 class BatchDelivery(BatchDeliveryBase):
-    """What becomes of the records of one call: `await` it for where each was written, or a DeliveryError."""
+    """Delivery result of many records, which `Producer.send_many` and `Producer.send_arrow` return.
+
+    `await` it for a list of RecordMetadata, in the order of the call.
+
+    Raises:
+        DeliveryError: Some records failed; `failed` has the error of each, by its index in the call.
+
+    Example:
+        >>> delivery = await producer.send_many("flights", [b"EWR-IAH", b"LGA-IAH"], partition=0)
+        >>> written = await delivery
+        >>> [metadata.offset for metadata in written]
+        [2, 3]
+    """
 
     def __await__(self) -> Generator[Any, Any, list[RecordMetadata]]:
         for batch, _, _ in self._runs:
@@ -57,6 +80,7 @@ class BatchDelivery(BatchDeliveryBase):
         return written_by(self._runs)
 
 
+@with_awaited_examples
 @with_options(ProducerOptions)
 @instead_of(PRODUCER)
 class Producer(ProducerBase, AsyncClosing, Generic[SentK, SentV]):
@@ -91,7 +115,6 @@ class Producer(ProducerBase, AsyncClosing, Generic[SentK, SentV]):
         on_delivery: DeliveryCallback | None = None,
         timestamp_ms: int | None = None,
     ) -> Delivery:
-        """Accept a record; waits for room and metadata only. `await` the handle for the acknowledgement."""
         delivery: Delivery | None = None
         if partition is None and timestamp is None and headers is None and on_delivery is None and timestamp_ms is None:
             delivery = self._short_append(topic, value, key)
@@ -116,24 +139,19 @@ class Producer(ProducerBase, AsyncClosing, Generic[SentK, SentV]):
         timestamps: Sequence[int] | None = None,
         headers: Sequence[Iterable[Header] | None] | None = None,
     ) -> BatchDelivery:
-        """Accept many records in one call, a column each for values, keys, timestamps and headers."""
         columns = self._core.columns(values, keys, timestamps, headers)
         return BatchDelivery(await self._core.send_columns(topic, columns, partition))
 
     async def send_arrow(self, topic: str, table: pa.Table | pa.RecordBatch) -> BatchDelivery:
-        """Accept the rows of an Arrow table: columns value[, key, partition, timestamp, headers]."""
         return BatchDelivery(await self._core.send_arrow(topic, table))
 
     async def partitions_for(self, topic: str, *, timeout: float | None = None) -> set[int]:
-        """The numbers of a topic's partitions."""
         return {partition.index for partition in await self._connection.partitions(topic, timeout=timeout)}
 
     async def flush(self, timeout: float | None = None) -> None:
-        """Wait until everything accepted so far is written or given up."""
         await self._core.flush(self._connection.deadline(timeout))
 
     async def close(self, timeout: float | None = None) -> None:
-        """Send what is queued for up to `timeout` seconds, fail the rest with ClosedError. Idempotent."""
         deadline = self._connection.deadline(timeout)
         self._connection.net.check_loop()
         self._open = False
@@ -143,7 +161,6 @@ class Producer(ProducerBase, AsyncClosing, Generic[SentK, SentV]):
             await close_all(self._owned)
 
     async def abandon(self) -> None:
-        """Close at once: what is queued fails with ClosedError."""
         await self.close(timeout=0.0)
 
     async def __aexit__(
