@@ -46,22 +46,19 @@ def with_options(kind: type[Any]) -> Callable[[type[T]], type[T]]:
 
 def with_awaited_examples(cls: type[T]) -> type[T]:
     """Decorates an asyncio class: `help()` shows the docstrings that its coroutines inherit, with `await` in the examples."""
-    coroutines = {name for name in dir(cls) if iscoroutinefunction(getattr(cls, name))}
-    for name in coroutines & vars(cls).keys():
-        inherited = next(filter(None, (vars(base)[name].__doc__ for base in cls.__mro__ if name in vars(base))), "")
-        vars(cls)[name].__doc__ = awaited(cleandoc(inherited), coroutines)
+    coroutines = {name for name, member in vars(cls).items() if iscoroutinefunction(member)}
+    for name in coroutines:
+        inherited = next((vars(base)[name].__doc__ for base in cls.__mro__[1:] if name in vars(base)), None)
+        if inherited is not None:
+            vars(cls)[name].__doc__ = awaited(inherited, coroutines)
     return cls
 
 
 def awaited(docstring: str, coroutines: Container[str]) -> str:
-    """Return a docstring with `await` in its examples, for calls of these names and for results of deliveries."""
+    """Return a docstring with `await` in its example, for calls of these names and for results of deliveries."""
 
     def in_call(call: re.Match[str]) -> str:
         return f"await {call[0]}" if call[1] in coroutines else call[0]
 
-    def in_line(line: str) -> str:
-        if not line.lstrip().startswith((">>> ", "... ")):
-            return line
-        return _RESULT.sub("await delivery", _CALL.sub(in_call, line))
-
-    return "\n".join(map(in_line, docstring.splitlines()))
+    text, title, example = docstring.partition("Example:")
+    return text + title + _RESULT.sub("await delivery", _CALL.sub(in_call, example))

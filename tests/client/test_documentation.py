@@ -19,8 +19,10 @@ import kafkawire.producer
 from mockbroker import MockCluster
 from tests.client.faces import SOON
 
-INTERNAL = {"client", "deadline", "net", "options", "part"}
-"""Names without an underscore that other modules of the package use."""
+INTERNAL = {"deadline"}
+"""Methods without an underscore that only other modules of the package call."""
+PROPERTIES = {"brokers", "controller"}
+"""Properties of the blocking Connection."""
 CANNOT_FAIL = {"abandon", "assignment", "bootstrap_connected", "close", "counts", "done", "paused"}
 RETURN_NOTHING = {
     *("abandon", "assign", "close", "flush", "pause", "refresh", "resume", "seek", "seek_to_beginning", "seek_to_end"),
@@ -50,7 +52,7 @@ def methods(cls):
     return {
         name: found
         for name, found in inspect.getmembers(cls, lambda member: inspect.isfunction(member) or inspect.ismethod(member))
-        if not name.startswith("_") and name not in INTERNAL
+        if not name.startswith("_") and name not in INTERNAL | PROPERTIES
     }
 
 
@@ -154,9 +156,8 @@ async def prepared(package, cls, kafka):
     delivery = None
     if "Delivery" in cls.__name__:
         many = cls.__name__ == "BatchDelivery"
-        delivery = await completed(
-            producer.send_many("flights", [b"x"], partition=1) if many else producer.send("flights", b"x", partition=1)
-        )
+        send, value = (producer.send_many, [b"x"]) if many else (producer.send, b"x")
+        delivery = await completed(send("flights", value, partition=1))
         await completed(producer.flush(SOON))
     return {
         "delivery": delivery,
