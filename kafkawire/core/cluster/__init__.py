@@ -1,1 +1,1 @@
-"""Connections to one cluster: metadata, links to its brokers, and requests that find their broker."""
+"""The cluster as a client sees it: metadata, links to brokers, and requests that find their broker."""

@@ -1,4 +1,4 @@
-"""What several wait for: work that all need at once (a connect, a metadata refresh) and that runs once; the end of a flow."""
+"""Waiting together: for work that several flows need and that runs once (a connect, a metadata round), and for a flow's end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["Completion", "SingleFlight"]
 
 
 class Completion:
-    """The end of a flow, for any number of others to wait for."""
+    """The end of a flow, for which any number of other flows can wait. Thread-safe."""
 
     def __init__(self, net: Net) -> None:
         self.reached = False
@@ -21,13 +21,13 @@ class Completion:
         self._waiting: dict[Signal, None] = {}
 
     def begin(self) -> bool:
-        """For the flow itself, as the first thing: False if it has been begun, by a call that was interrupted in `spawn`."""
+        """Called by the flow before anything else; False if the flow was begun before, by a call interrupted in `spawn`."""
         with self._lock:
             first, self._begun = not self._begun, True
             return first
 
     def reach(self) -> None:
-        """For the flow itself, as the last thing that it does."""
+        """Called by the flow after everything else."""
         with self._lock:
             self.reached = True
             waiting = list(self._waiting)
@@ -35,7 +35,7 @@ class Completion:
             signal.set()
 
     async def wait(self, deadline: float) -> bool:
-        """Wait for it; False if the deadline came first."""
+        """Wait for the end of the flow; False if the deadline came first."""
         signal = self._net.signal()
         with self._lock:
             self._waiting[signal] = None
@@ -47,10 +47,10 @@ class Completion:
 
 
 class SingleFlight:
-    """At most one run of `work` at a time.
+    """Runs `work` at most once at a time, however many flows ask for it. Thread-safe.
 
-    The run has deadlines of its own: a caller that gives up, or is interrupted, leaves it to the others. `work` reports
-    through state of its owner, which callers look at again after the run; it raises nothing.
+    A run has deadlines of its own: a caller that gives up, or is interrupted, leaves it to the others. `work` reports through
+    state of its owner, which callers look at again after the run; it raises nothing.
     """
 
     def __init__(self, net: Net, work: Callable[[], Coroutine[Any, Any, None]], name: str) -> None:
@@ -62,7 +62,7 @@ class SingleFlight:
         self._waiting: dict[Signal, None] = {}
 
     def start(self, signal: Signal) -> None:
-        """Run, unless a run is under way; `signal` is set when it ends. Does not wait."""
+        """Start a run unless one is in progress; `signal` is set at its end. Does not wait."""
         with self._lock:
             self._waiting[signal] = None
             if self._running:
@@ -75,7 +75,7 @@ class SingleFlight:
                 raise
 
     async def join(self, deadline: float) -> bool:
-        """Start, and wait for the end; False if the deadline came first."""
+        """Start a run unless one is in progress, and wait for its end; False if the deadline came first."""
         signal = self._net.signal()
         self.start(signal)
         try:

@@ -1,0 +1,472 @@
+"""The router: which broker is asked, which errors are asked again, and what is refreshed in between."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from kafkawire.core.cluster.list_offsets import EARLIEST, LATEST, list_offsets
+from kafkawire.core.cluster.router import AnyBroker, Broker, Controller, Coordinator, CoordinatorKind, Leader
+from kafkawire.errors import (
+    AuthorizationError,
+    BootstrapError,
+    BrokerError,
+    ClosedError,
+    DecodeError,
+    ErrorCode,
+    NetworkError,
+    RequestTimedOut,
+    TimedOut,
+    UnknownTopicError,
+    UnsupportedVersionError,
+    broker_error,
+)
+from kafkawire.message import TopicPartition
+from kafkawire.protocol.messages.describe_groups import DescribeGroupsRequest
+from kafkawire.protocol.messages.list_groups import ListGroupsRequest
+from tests.core.cluster.simulated import Simulated
+
+FIRST = TopicPartition("t", 0)
+GROUP = Coordinator(CoordinatorKind.GROUP, "g")
+TARGETS = {
+    "leader": Leader(FIRST),
+    "group coordinator": GROUP,
+    "transaction coordinator": Coordinator(CoordinatorKind.TRANSACTION, "x"),
+    "controller": Controller(),
+    "any broker": AnyBroker(),
+    "broker": Broker(2),
+}
+CODES = [code for code in ErrorCode if code is not ErrorCode.NONE]
+LONG, SHORT = 60.0, 2.0
+
+
+async def ask(rig, to, seconds=LONG):
+    """One request whose answer has one error code: of the partition for a leader, at the top level for others."""
+    deadline = rig.net.now() + seconds
+    if isinstance(to, Leader):
+        return await list_offsets(rig.client, {to.partition: LATEST}, deadline)
+    return await rig.client.router.call(ListGroupsRequest(), to, deadline)
+
+
+def api_of(to):
+    return "ListOffsets" if isinstance(to, Leader) else "ListGroups"
+
+
+async def reaction(rig, to, code):
+    """(error raised, requests, metadata refreshed, coordinator looked up again) after one refusal."""
+    rig.journal.clear()
+    rig.faults.fail(api_of(to), code, times=1)
+    raised = None
+    try:
+        await ask(rig, to)
+    except BrokerError as error:
+        raised = error.error
+    count = rig.journal.count
+    return raised, count(api_of(to)), count("Metadata") > 0, count("FindCoordinator") > 0
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_every_error_code_has_the_reaction_of_the_table(kind):
+    rig, to = Simulated(), TARGETS[kind]
+
+    async def main():
+        await ask(rig, to)
+        return {code: await reaction(rig, to, code) for code in CODES}
+
+    looked_up = isinstance(to, Coordinator)
+    assert rig.run(main) == {
+        code: (None, 2, code.refresh_metadata, code.refresh_coordinator and looked_up)
+        if code.retriable
+        else (code, 1, False, False)
+        for code in CODES
+    }
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_lost_connection_is_asked_again_after_a_refresh(kind):
+    rig, to = Simulated(), TARGETS[kind]
+
+    async def main():
+        await ask(rig, to)
+        rig.journal.clear()
+        rig.faults.disconnect(api_of(to), times=1)
+        await ask(rig, to)
+
+    rig.run(main)
+    assert rig.journal.count(api_of(to)) == 2
+    assert rig.journal.count("Metadata") == 1
+    assert rig.journal.count("FindCoordinator") == isinstance(to, Coordinator)
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("code", ["REQUEST_TIMED_OUT", "NOT_LEADER_OR_FOLLOWER", "NOT_COORDINATOR"])
+def test_the_error_is_the_cause_found_before_the_deadline_cut_the_last_attempt_off(kind, code):
+    rig, to = Simulated(), TARGETS[kind]
+
+    async def main():
+        await ask(rig, to)
+        rig.faults.fail(api_of(to), ErrorCode[code], times=1)
+        rig.faults.drop(api_of(to), nth=2)
+        start = rig.net.now()
+        with pytest.raises(BrokerError, match=code):
+            await ask(rig, to, SHORT)
+        return rig.net.now() - start
+
+    assert rig.run(main) == pytest.approx(SHORT)
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_an_attempt_that_the_deadline_cut_off_is_the_error_if_there_was_none_before(kind):
+    rig, to = Simulated(), TARGETS[kind]
+
+    async def main():
+        await ask(rig, to)
+        rig.faults.drop(api_of(to))
+        start = rig.net.now()
+        with pytest.raises(RequestTimedOut, match="in the time given"):
+            await ask(rig, to, SHORT)
+        return rig.net.now() - start
+
+    assert rig.run(main) == pytest.approx(SHORT)
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_refusal_that_lasts_is_asked_again_until_the_deadline(kind):
+    rig, to = Simulated(), TARGETS[kind]
+
+    async def main():
+        await ask(rig, to)
+        rig.journal.clear()
+        rig.faults.fail(api_of(to), ErrorCode.REQUEST_TIMED_OUT)
+        start = rig.net.now()
+        with pytest.raises(BrokerError, match="REQUEST_TIMED_OUT"):
+            await ask(rig, to, SHORT)
+        return rig.net.now() - start
+
+    assert rig.run(main) == pytest.approx(SHORT)
+    assert 3 < rig.journal.count(api_of(to)) < 8  # with pauses between them that grow
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_silent_broker_is_given_up_and_another_attempt_made(kind):
+    rig, to = Simulated(request_timeout_ms=1_000), TARGETS[kind]
+
+    async def main():
+        await ask(rig, to)
+        rig.faults.drop(api_of(to), times=1)
+        await ask(rig, to)
+
+    rig.run(main)
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_an_answer_that_stays_unreadable_is_an_error_after_some_attempts(kind):
+    rig, to = Simulated(), TARGETS[kind]
+
+    async def main():
+        await ask(rig, to)
+        rig.journal.clear()
+        rig.faults.flip(api_of(to), 13 if isinstance(to, Leader) else 15)
+        with pytest.raises(DecodeError):
+            await ask(rig, to)
+
+    rig.run(main)
+    assert rig.journal.count(api_of(to)) == 5
+
+
+def test_a_closed_client_asks_nobody():
+    rig = Simulated()
+
+    async def main():
+        await ask(rig, AnyBroker())
+        rig.client.close()
+        for to in TARGETS.values():
+            with pytest.raises(ClosedError):
+                await ask(rig, to)
+
+    rig.run(main)
+
+
+def test_a_cluster_that_is_down_is_said_to_be():
+    rig = Simulated()
+    for broker in rig.cluster.brokers:
+        rig.server.stop_broker(broker)
+
+    async def main():
+        for to in TARGETS.values():
+            with pytest.raises(BootstrapError):
+                await ask(rig, to, SHORT)
+
+    rig.run(main)
+
+
+def test_ask_returns_the_answer_whatever_it_says():
+    rig = Simulated()
+    rig.faults.fail("ListGroups", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+
+    async def main():
+        return await rig.client.router.ask(ListGroupsRequest(), Broker(1), LONG)
+
+    assert rig.run(main).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert rig.journal.count("ListGroups") == 1
+
+
+def test_a_broker_that_is_not_in_the_cluster():
+    rig = Simulated()
+
+    async def main():
+        with pytest.raises(NetworkError, match="broker 9 is not in the cluster"):
+            await rig.client.router.ask(ListGroupsRequest(), Broker(9), LONG)
+        with pytest.raises(NetworkError, match="broker 9 is not in the cluster"):
+            await rig.client.router.call(ListGroupsRequest(), Broker(9), rig.net.now() + SHORT)
+
+    rig.run(main)
+
+
+def test_a_pause_that_a_broker_asks_for_is_kept():
+    rig = Simulated(brokers=1)
+
+    async def main():
+        await ask(rig, AnyBroker())
+        rig.faults.throttle("ListGroups", 5_000, times=1)
+        await ask(rig, AnyBroker())
+        start = rig.net.now()
+        await ask(rig, AnyBroker())
+        return rig.net.now() - start
+
+    assert rig.run(main) >= 4.9
+
+
+# ---- leaders
+
+
+def test_each_leader_is_asked_once_about_all_its_partitions():
+    rig = Simulated()
+    everything = [TopicPartition("t", index) for index in range(6)]
+
+    async def main():
+        return await list_offsets(rig.client, dict.fromkeys(everything, EARLIEST), LONG)
+
+    assert {tp: found.offset for tp, found in rig.run(main).items()} == dict.fromkeys(everything, 0)
+    assert sorted(rig.brokers_asked("ListOffsets")) == [1, 2, 3]
+
+
+def test_only_what_was_refused_is_asked_again():
+    rig = Simulated()
+    everything = [TopicPartition("t", index) for index in range(6)]
+    rig.faults.fail("ListOffsets", ErrorCode.NOT_LEADER_OR_FOLLOWER, partition=4, times=2)
+
+    async def main():
+        return await list_offsets(rig.client, dict.fromkeys(everything, LATEST), LONG)
+
+    assert list(rig.run(main)) == everything
+    asked = [
+        [partition.partition_index for topic in exchange.request.topics for partition in topic.partitions]
+        for exchange in rig.journal.requests("ListOffsets")
+    ]
+    assert asked[3:] == [[4], [4]]
+
+
+def test_a_leader_that_moves_is_followed():
+    rig = Simulated()
+
+    async def main():
+        await ask(rig, Leader(FIRST))
+        leader = rig.client.metadata.snapshot.leader(*FIRST)
+        new = next(broker for broker in rig.cluster.brokers if broker != leader)
+        rig.cluster.move_leader("t", 0, new)
+        rig.journal.clear()
+        await ask(rig, Leader(FIRST))
+        return [leader, new]
+
+    assert rig.run(main) == rig.brokers_asked("ListOffsets")
+
+
+@pytest.mark.parametrize("partition", [TopicPartition("nowhere", 0), TopicPartition("t", 99)], ids=["topic", "partition"])
+def test_leaders_of_what_does_not_exist(partition):
+    rig = Simulated()
+
+    async def main():
+        with pytest.raises(UnknownTopicError):
+            await ask(rig, Leader(partition))
+
+    rig.run(main)
+    assert rig.journal.count("ListOffsets") == 0
+
+
+def test_a_partition_that_an_answer_leaves_out_is_asked_again():
+    rig = Simulated()
+    seen = []
+
+    def build(link, keys):
+        seen.append(list(keys))
+        return ListGroupsRequest(), link.version(ListGroupsRequest)
+
+    async def main():
+        return await rig.client.router.call_many(
+            {"a": Broker(1), "b": Broker(1)}, build, lambda _, keys: {keys[-1]: len(seen)}, LONG
+        )
+
+    assert rig.run(main) == {"a": 2, "b": 1}
+    assert seen == [["a", "b"], ["a"]]
+
+
+# ---- coordinators
+
+
+NO_ERRORS = {ErrorCode.NONE, ErrorCode.GROUP_ID_NOT_FOUND}
+"""Answers of coordinators about groups that do not exist: before 4.0, and since."""
+
+
+async def describe(rig, groups, seconds=LONG):
+    def build(link, keys):
+        return DescribeGroupsRequest(groups=list(keys)), link.version(DescribeGroupsRequest)
+
+    def read(response, _keys):
+        return {group.group_id: state(group) for group in response.groups}
+
+    def state(group):
+        return group.group_state if group.error_code in NO_ERRORS else broker_error(group.error_code, group.group_id)
+
+    targets = {group: Coordinator(CoordinatorKind.GROUP, group) for group in groups}
+    return await rig.client.router.call_many(targets, build, read, rig.net.now() + seconds)
+
+
+@pytest.mark.parametrize(("version", "look_ups"), [(None, 1), ("2.8", 20)], ids=["batched", "one by one"])
+def test_coordinators_are_looked_up_together_where_brokers_can_and_remembered(version, look_ups):
+    rig = Simulated(version=version)
+    groups = [f"group-{number}" for number in range(20)]
+
+    async def main():
+        first = await describe(rig, groups)
+        found = rig.journal.count("FindCoordinator")
+        assert await describe(rig, groups) == first == dict.fromkeys(groups, "Dead")
+        return found
+
+    assert rig.run(main) == look_ups
+    assert rig.journal.count("FindCoordinator") == look_ups
+    assert len(set(rig.brokers_asked("DescribeGroups"))) == 3
+    for exchange in rig.journal.requests("DescribeGroups"):
+        for group in exchange.request.groups:
+            assert rig.cluster.coordinator(group) is rig.cluster.brokers[exchange.broker]
+
+
+def test_a_coordinator_that_moves_is_followed_and_only_its_groups_are_asked_again():
+    rig = Simulated()
+    groups = [f"group-{number}" for number in range(20)]
+
+    async def main():
+        await describe(rig, groups)
+        old = rig.cluster.coordinator("group-0")
+        assert old is not None
+        rig.cluster.move_coordinator("group-0", old.id % 3 + 1)
+        rig.journal.clear()
+        return await describe(rig, groups)
+
+    assert rig.run(main) == dict.fromkeys(groups, "Dead")
+    (look_up,) = rig.journal.requests("FindCoordinator")
+    moved = look_up.request.coordinator_keys
+    assert "group-0" in moved
+    assert moved == rig.journal.requests("DescribeGroups")[-1].request.groups
+
+
+@pytest.mark.parametrize("api", ["FindCoordinator", "DescribeGroups"])
+def test_an_error_of_one_group_is_the_result_of_that_group_alone(api):
+    rig = Simulated(version="2.8")
+    rig.faults.fail(api, ErrorCode.GROUP_AUTHORIZATION_FAILED, group="b")
+
+    async def main():
+        return await describe(rig, ["a", "b", "c"])
+
+    answers = rig.run(main)
+    assert isinstance(answers.pop("b"), AuthorizationError)
+    assert answers == {"a": "Dead", "c": "Dead"}
+
+
+def test_a_group_that_is_not_answered_in_time_has_its_own_cause():
+    rig = Simulated(version="2.8")
+    rig.faults.fail("DescribeGroups", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, group="a")
+    rig.faults.fail("FindCoordinator", ErrorCode.COORDINATOR_NOT_AVAILABLE, group="b")
+
+    async def main():
+        return await describe(rig, ["a", "b", "c"], SHORT)
+
+    answers = rig.run(main)
+    assert answers.pop("a").error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert answers.pop("b").error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert answers == {"c": "Dead"}
+
+
+def test_a_look_up_that_is_refused_is_tried_again_if_the_table_says_so():
+    rig = Simulated()
+
+    async def look_up(code):
+        rig.journal.clear()
+        rig.faults.fail("FindCoordinator", code, times=1)
+        raised = None
+        try:
+            await ask(rig, Coordinator(CoordinatorKind.GROUP, code.name))
+        except BrokerError as error:
+            raised = error.error
+        return raised, rig.journal.count("FindCoordinator")
+
+    async def main():
+        return {code: await look_up(code) for code in CODES}
+
+    assert rig.run(main) == {code: (None, 2) if code.retriable else (code, 1) for code in CODES}
+
+
+@pytest.mark.parametrize(
+    ("kind", "version"),
+    [(CoordinatorKind.TRANSACTION, "0.10.2"), (CoordinatorKind.SHARE, "3.5")],
+    ids=["transactions before 0.11", "share groups before 4.0"],
+)
+def test_brokers_that_are_too_old_for_a_kind_of_coordinator(kind, version):
+    rig = Simulated(version=version)
+
+    async def main():
+        with pytest.raises(UnsupportedVersionError, match=f"too old for coordinators of the kind {kind.name.lower()}"):
+            await ask(rig, Coordinator(kind, "k"))
+
+    rig.run(main)
+
+
+# ---- topics
+
+
+def create_topic(rig, name):
+    rig.cluster.create_topic(name, 1, 1)
+
+
+def test_a_topic_that_is_created_while_it_is_waited_for_is_found():
+    rig = Simulated()
+    rig.net.at(1.0, partial(create_topic, rig, "late"))
+
+    async def main():
+        return await rig.client.router.topic("late", LONG)
+
+    assert rig.run(main).name == "late"
+
+
+def test_the_error_of_a_topic_is_said_where_the_deadline_cuts_the_refresh_off():
+    rig = Simulated()
+
+    async def main():
+        await rig.client.updater.refresh(LONG)
+        rig.faults.drop("Metadata", nth=2)
+        with pytest.raises(UnknownTopicError, match="'nowhere' is not on the cluster"):
+            await rig.client.router.topic("nowhere", rig.net.now() + SHORT)
+
+    rig.run(main)
+
+
+def test_without_any_answer_the_time_is_over():
+    rig = Simulated()
+    rig.faults.drop("Metadata")
+
+    async def main():
+        with pytest.raises(TimedOut, match="no metadata from the cluster in the time given"):
+            await rig.client.router.topic("t", rig.net.now() + SHORT)
+
+    rig.run(main)
