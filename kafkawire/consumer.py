@@ -60,7 +60,9 @@ class Consumer(ConsumerBase, Closing, Generic[K, V]):
         self._enter()
         try:
             deadline = self._soon(timeout)
-            return self._core.take(most, deadline) or run(self._core.poll(deadline, lambda until: self._core.take(most, until)))
+            collector = self._core.collector
+            found = collector.take(most, deadline)
+            return found or run(self._core.poll(deadline, lambda until: collector.take(most, until)))
         finally:
             self._user = None
 
@@ -68,32 +70,30 @@ class Consumer(ConsumerBase, Closing, Generic[K, V]):
         most = self._most(max_records)
         self._enter()
         try:
-            found = run(self._core.poll(self._soon(timeout), lambda until: self._core.take_arrow(most, headers, until)))
+            found = run(
+                self._core.poll(self._soon(timeout), lambda until: self._core.collector.take_arrow(most, headers, until))
+            )
             return found if found is not None else no_rows(headers)
         finally:
             self._user = None
 
     def __iter__(self) -> Iterator[Message[K, V]]:
         """Records one by one; ends only with consumer_timeout_ms without a record, or where stop_at_end says."""
-        core = self._core
-        ends = run(core.iteration_ends())
-        while core.ahead_at < len(core.ahead) or self._read_ahead(ends):
-            message = core.ahead[core.ahead_at]
-            core.ahead_at += 1
-            yield message
+        ends = run(self._core.iteration_ends())
+        yield from self._core.collector.upcoming
+        while self._read_ahead(ends):
+            yield from self._core.collector.upcoming
 
     def __next__(self) -> Message[K, V]:
         """One record, as iteration would return it; StopIteration where that would end."""
-        core = self._core
-        if core.ahead_at >= len(core.ahead):
+        while True:
+            for message in self._core.collector.upcoming:
+                return message
             if self._next_ends is None:
-                self._next_ends = run(core.iteration_ends())
+                self._next_ends = run(self._core.iteration_ends())
             if not self._read_ahead(self._next_ends):
                 self._next_ends = None
                 raise StopIteration
-        message = core.ahead[core.ahead_at]
-        core.ahead_at += 1
-        return message
 
     def fetch(
         self, topic: str, partition: int, offset: int, *, max_bytes: int = 1_048_576, timeout: float | None = None

@@ -54,39 +54,37 @@ class Consumer(ConsumerBase, AsyncClosing, Generic[K, V]):
         if misplaced or unknown:
             raise TypeError(POLL_TEXT)
         most = self._most(max_records)
-        return await self._poll(timeout, lambda until: self._core.take(most, until))
+        return await self._poll(timeout, lambda until: self._core.collector.take(most, until))
 
     async def poll_arrow(self, *, timeout: float = 0.0, max_records: int = 100_000, headers: bool = False) -> pa.RecordBatch:
         most = self._most(max_records)
-        found = await self._poll(timeout, lambda until: self._core.take_arrow(most, headers, until))
+        found = await self._poll(timeout, lambda until: self._core.collector.take_arrow(most, headers, until))
         return found if found is not None else no_rows(headers)
 
     async def __aiter__(self) -> AsyncIterator[Message[K, V]]:
         """Records one by one; ends only with consumer_timeout_ms without a record, or where stop_at_end says."""
-        core = self._core
-        ends = await core.iteration_ends()
+        ends = await self._core.iteration_ends()
         until_yield = YIELD_EVERY
-        while core.ahead_at < len(core.ahead) or await self._read_ahead(ends):
-            message = core.ahead[core.ahead_at]
-            core.ahead_at += 1
-            yield message
-            until_yield -= 1
-            if until_yield == 0:
-                until_yield = YIELD_EVERY
-                await asyncio.sleep(0)
+        while True:
+            for message in self._core.collector.upcoming:
+                yield message
+                until_yield -= 1
+                if until_yield == 0:
+                    until_yield = YIELD_EVERY
+                    await asyncio.sleep(0)
+            if not await self._read_ahead(ends):
+                return
 
     async def __anext__(self) -> Message[K, V]:
         """One record, as iteration would return it; StopAsyncIteration where that would end."""
-        core = self._core
-        if core.ahead_at >= len(core.ahead):
+        while True:
+            for message in self._core.collector.upcoming:
+                return message
             if self._next_ends is None:
-                self._next_ends = await core.iteration_ends()
+                self._next_ends = await self._core.iteration_ends()
             if not await self._read_ahead(self._next_ends):
                 self._next_ends = None
                 raise StopAsyncIteration
-        message = core.ahead[core.ahead_at]
-        core.ahead_at += 1
-        return message
 
     async def fetch(
         self, topic: str, partition: int, offset: int, *, max_bytes: int = 1_048_576, timeout: float | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.client.faces import SOON
-from tests.client.records import ONE, fill
+from tests.client.records import ONE, fill, take
 
 
 def test_ways_of_reading_mix(face, kafka):
@@ -23,6 +23,24 @@ def test_ways_of_reading_mix(face, kafka):
                 offsets += [m.offset for m in c.poll(timeout=SOON, max_records=2)]
             assert c.position(ONE) == len(offsets)
     assert offsets == list(range(100))
+
+
+def asked(kafka):
+    """Partitions in the Fetch requests so far."""
+    return [p for exchange in kafka.journal.requests("Fetch") for topic in exchange.request.topics for p in topic.partitions]
+
+
+def test_iteration_loses_nothing_of_the_partitions_that_stay_assigned(face, kafka):
+    """Records of one were handed out, and those of the other are fetched."""
+    for partition in range(2):
+        fill(kafka, 20, "many", partition)
+    with face.Consumer(bootstrap_servers=kafka.bootstrap, auto_offset_reset="earliest") as c:
+        c.assign([("many", 0), ("many", 1)])
+        while {p.partition for p in asked(kafka) if p.fetch_offset == 20} != {0, 1}:
+            c.poll(timeout=0.05, max_records=0)
+        message = next(iter(c))
+        c.assign([("many", 1 - message.partition)])
+        assert [m.offset for m in take(c, 20)] == list(range(20))
 
 
 def test_iteration_stops_at_the_end_that_it_found(face, kafka):

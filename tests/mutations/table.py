@@ -41,7 +41,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a partition whose fetch was refused does not have metadata asked for",
-        "kafkawire/core/consume/fetcher.py",
+        "kafkawire/core/consume/fetch_response.py",
         """        if code.refresh_metadata:
             self._client.metadata.suspect()
         if not code.retriable:
@@ -66,16 +66,16 @@ MUTATIONS = (
     ),
     Mutation(
         "an answer counts at another offset than the one that comes next",
-        "kafkawire/core/consume/fetcher.py",
-        "asked.state.epoch != asked.epoch or self.buffer.end(asked.state) != asked.offset:",
-        "asked.state.epoch != asked.epoch:",
+        "kafkawire/core/consume/fetch_response.py",
+        "state.revision == target.revision and self._collector.fetch_offset(state) == target.offset",
+        "state.revision == target.revision",
         ("late-answers",),
     ),
     Mutation(
         "a consumer fetches although its buffer is full",
-        "kafkawire/core/consume/fetcher.py",
-        "        if self.buffer.size() >= self._settings.max_bytes:\n",
-        "        if False:\n",
+        "kafkawire/core/consume/flows.py",
+        "        if not self.collector.is_full():\n",
+        "        if True:\n",
         ("tests/sim/test_budget.py",),
     ),
     Mutation(

@@ -50,7 +50,9 @@ class Reader:
         deadline = sim.net.now() + sim.chance.choice((0.1, 1.0, 5.0))
         most = sim.chance.choice((1, 7, 500))
         try:
-            for message in await sim.timed(self.core.poll(deadline, lambda until: self.core.take(most, until)), deadline):
+            for message in await sim.timed(
+                self.core.poll(deadline, lambda until: self.core.collector.take(most, until)), deadline
+            ):
                 self.read[message.partition].append(message)
                 self.read_at[message.value] = sim.net.now()
             self.resets.update(event.partition for event in self.core.events() if isinstance(event, PositionReset))

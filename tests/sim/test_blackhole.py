@@ -85,7 +85,7 @@ def test_a_blackhole_does_not_keep_a_consumer():
     async def read(consumer: ConsumerCore) -> None:
         found = 0
         while found < 3:
-            found += len(await consumer.poll(scene.net.now() + 60, lambda until: consumer.take(10, until)))
+            found += len(await consumer.poll(scene.net.now() + 60, lambda until: consumer.collector.take(10, until)))
 
     async def main() -> None:
         producing, producer = scene.producer()
@@ -153,7 +153,7 @@ def test_throttle_times_of_fetches_are_bounded():
             await scene.send(producer)
             found = 0
             while found < 3:
-                found += len(await consumer.poll(scene.net.now() + 60, lambda until: consumer.take(10, until)))
+                found += len(await consumer.poll(scene.net.now() + 60, lambda until: consumer.collector.take(10, until)))
             assert scene.net.now() < rounds * 200
         await producer.close(scene.net.now() + 60)
         for each in (consumer, producing, client):

@@ -45,7 +45,7 @@ def test_a_slow_reader_has_no_more_fetched_than_it_has_room_for():
         consumer = ConsumerCore(client, options, ["t"])
         taken = 0
         while taken < PARTITIONS * RECORDS:
-            taken += len(await consumer.poll(net.now() + 10, lambda until: consumer.take(1, until)))
+            taken += len(await consumer.poll(net.now() + 10, lambda until: consumer.collector.take(1, until)))
             await sleep(net, 0.1)  # answers come meanwhile
             if taken % 20 == 0:
                 assert (fetched() - taken) * SIZE < LIMIT * (1 + BROKERS)

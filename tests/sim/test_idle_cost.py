@@ -154,7 +154,7 @@ def test_consumers(what, known):
     async def poll(consumer: ConsumerCore) -> None:
         while True:
             try:
-                await consumer.poll(scene.net.now() + 3600, lambda until: consumer.take(100, until))
+                await consumer.poll(scene.net.now() + 3600, lambda until: consumer.collector.take(100, until))
             except KafkaError:
                 await sleep(scene.net, 10)
 
@@ -162,7 +162,7 @@ def test_consumers(what, known):
         client = ClusterClient(scene.net, options)
         consumer = ConsumerCore(client, options, [TOPIC])
         if known:
-            await consumer.poll(scene.net.now() + 5, lambda until: consumer.take(100, until))
+            await consumer.poll(scene.net.now() + 5, lambda until: consumer.collector.take(100, until))
         getattr(scene, what)()
         scene.net.spawn(poll(consumer))
         rate = await scene.watch()

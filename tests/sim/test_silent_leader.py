@@ -36,7 +36,7 @@ def test_a_fetch_that_is_lost_has_the_new_leader_found():
             cluster.move_leader(TOPIC, 0, leader)
             append_records(cluster, TOPIC, 0, [Record(TOPIC, b"%d" % leader)], net.now())
             began = net.now()
-            found = await consumer.poll(began + 60, lambda until: consumer.take(1, until))
+            found = await consumer.poll(began + 60, lambda until: consumer.collector.take(1, until))
             assert [message.value for message in found] == [b"%d" % leader]
             assert net.now() - began < 2 * A_FETCH
         consumer.close()

@@ -41,10 +41,10 @@ def test_a_record_wakes_who_waits_for_it(seed):
     async def main() -> None:
         client = ClusterClient(net, options)
         consumer = ConsumerCore(client, options, [TOPIC])
-        assert await consumer.poll(net.now() + 1.0, lambda until: consumer.take(1, until)) == []
+        assert await consumer.poll(net.now() + 1.0, lambda until: consumer.collector.take(1, until)) == []
         net.spawn(produce())
         for _ in range(RECORDS):
-            (message,) = await consumer.poll(net.now() + WAIT, lambda until: consumer.take(1, until))
+            (message,) = await consumer.poll(net.now() + WAIT, lambda until: consumer.collector.take(1, until))
             assert net.now() - float(message.value or b"") < 1.0
         consumer.close()
         client.close()

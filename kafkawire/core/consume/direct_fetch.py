@@ -22,10 +22,10 @@ from kafkawire.message import Message, TopicPartition
 from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
 from kafkawire.protocol.records import RecordBatch, Unread, messages, read_batches
 
-__all__ = ["OneFetch"]
+__all__ = ["DirectFetch"]
 
 
-class OneFetch:
+class DirectFetch:
     """Sends single fetches, over links of their own, and tries again where that helps."""
 
     def __init__(self, client: ClusterClient, options: ConsumerOptions) -> None:

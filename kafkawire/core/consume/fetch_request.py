@@ -1,4 +1,4 @@
-"""Fetch requests and whose answers are whose: what fetches in a row and single ones have in common."""
+"""Fetch requests: what to fetch, how the request is built, and which partition each part of the response answers."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from kafkawire.config import ConsumerOptions
 from kafkawire.core.cluster.broker_link import BrokerLink
 from kafkawire.core.cluster.metadata import Snapshot
 from kafkawire.core.cluster.topic_ids import answered_topic, version_for_topics
+from kafkawire.core.consume.partition_state import PartitionState
 from kafkawire.errors import CorruptRecordsError, KafkaError
 from kafkawire.message import TopicPartition
 from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
 
-__all__ = ["FetchSettings", "build_request", "located", "partition_answers"]
+__all__ = ["FetchSettings", "FetchTarget", "build_request", "located", "partition_answers"]
 
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """The limits that a fetch asks a broker to keep."""
+    """Limits that a Fetch asks a broker to keep."""
 
     max_wait_ms: int
     min_bytes: int
@@ -36,10 +37,29 @@ class FetchSettings:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class FetchTarget:
+    """One partition to fetch, as its state and the metadata were when that was decided."""
+
+    state: PartitionState
+    revision: int
+    """Revision of the state's position."""
+    offset: int
+    """Offset to fetch from."""
+    leader: int | None
+    """Node id of the leader; None if it is not known."""
+    leader_epoch: int
+    alone: bool
+    """True if it is to be fetched by itself, to show if it makes answers unreadable."""
+
+    def __str__(self) -> str:
+        return f"{self.state.tp.topic} partition {self.state.tp.partition} at offset {self.offset}"
+
+
 def build_request(
     snapshot: Snapshot, link: BrokerLink, offsets: Iterable[tuple[TopicPartition, int]], settings: FetchSettings
 ) -> tuple[FetchRequest, int, dict[bytes, str]]:
-    """A sessionless Fetch, the version to send it in, and the names behind the topic ids that it uses."""
+    """Build a sessionless Fetch; returns it, the version to send it in, and the names behind the topic ids that it uses."""
     topics: dict[str, FetchRequest.Topic] = {}
     known = snapshot.topics
     for tp, offset in offsets:
@@ -65,7 +85,7 @@ def build_request(
 
 
 def partition_answers(response: FetchResponse, names: dict[bytes, str]) -> Iterator[tuple[TopicPartition, Any]]:
-    """(partition, its answer) for everything in a response."""
+    """Yield (partition, its part of the response) for everything in a response that was asked for."""
     for topic in response.responses:
         name = answered_topic(names, topic.topic_id, topic.topic)
         if name is not None:
@@ -74,7 +94,7 @@ def partition_answers(response: FetchResponse, names: dict[bytes, str]) -> Itera
 
 
 def located(error: KafkaError, tp: TopicPartition, offset: int) -> KafkaError:
-    """The error with the place of the damage; one that is not about damage as it is."""
+    """Add the place of the damage to an error about damaged records; returns every other error as it is."""
     if not isinstance(error, CorruptRecordsError):
         return error
     return CorruptRecordsError(
