@@ -6,6 +6,7 @@ import socket
 import struct
 
 from bench.harness import Contender, Job, Row, Sample, Stopwatch, Topic
+from kafkawire.addresses import parse_address
 
 __all__ = ["ROWS"]
 
@@ -28,8 +29,7 @@ def kafkawire(job: Job) -> Sample:
 
 def sockets(job: Job) -> Sample:
     """What one would write by hand for this one request, in version 1: no version negotiation, no error handling."""
-    host, port = job.bootstrap.rsplit(":", 1)
-    with socket.create_connection((host, int(port))) as connection:
+    with socket.create_connection(parse_address(job.bootstrap)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for number in range(WARM_UP):
             _metadata(connection, number)

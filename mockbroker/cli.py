@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import NoReturn
 
+from kafkawire.addresses import parse_address
 from kafkawire.errors import KafkaError
 from mockbroker.json_values import parse_json
 from mockbroker.mock import MockCluster
@@ -130,6 +131,6 @@ def _json(text: str) -> dict[str, object]:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     try:
-        return host.strip("[]") or "127.0.0.1", int(port)
+        return parse_address(text) if host else ("127.0.0.1", int(port))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no [ADDRESS:]PORT") from None

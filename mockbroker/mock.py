@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Self
 
+from kafkawire.addresses import format_address
 from kafkawire.errors import broker_error
 from kafkawire.message import Header, Message, TopicPartition
 from mockbroker import data
 from mockbroker.arguments import Int32, check_argument
 from mockbroker.broker.services import ClusterServices
 from mockbroker.configs.values import ConfigText, as_text
-from mockbroker.drive.addresses import as_address, check_port
+from mockbroker.drive.addresses import check_port
 from mockbroker.drive.clock import MockClock
 from mockbroker.drive.server import Server
 from mockbroker.observe.observation import Observation
@@ -48,12 +49,12 @@ class MockBroker:
     @property
     def address(self) -> str:
         """The two as host:port: where it listens."""
-        return as_address(self.host, self.port)
+        return format_address(self.host, self.port)
 
     @property
     def advertised(self) -> str:
         """The host:port that brokers tell clients to connect to."""
-        return as_address(self._broker.host, self._broker.port)
+        return format_address(self._broker.host, self._broker.port)
 
     def advertise(self, host: str, port: int) -> None:
         """Have clients told of another address, such as that of a proxy; it stays until the cluster is started again.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kafkawire.addresses import HIGHEST_PORT, parse_address
 from kafkawire.errors import ConfigurationError
 
 __all__ = ["parse_servers"]
@@ -20,15 +21,14 @@ def parse_servers(servers: str | Sequence[str]) -> list[tuple[str, int]]:
     if not isinstance(given, Sequence) or not all(isinstance(text, str) for text in given):
         raise ConfigurationError(f"bootstrap_servers: {servers!r} is neither text nor a list of texts, each host:port")
     pairs = []
-    for text in (text.strip() for text in texts):
-        host, colon, port = text.rpartition(":")
-        if host.startswith("[") and host.endswith("]"):
-            host = host[1:-1]
-        elif ":" in host:
-            colon = ""
-        if not colon or not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise ConfigurationError(f"bootstrap_servers: {text!r} is not host:port (IPv6: [address]:port)")
-        pairs.append((host, int(port)))
+    for text in texts:
+        try:
+            host, port = parse_address(text)
+        except ValueError as error:
+            raise ConfigurationError(f"bootstrap_servers: {error}") from None
+        if not 0 < port <= HIGHEST_PORT:
+            raise ConfigurationError(f"bootstrap_servers: {text!r} has a port that is not between 1 and {HIGHEST_PORT}")
+        pairs.append((host, port))
     if not pairs:
         raise ConfigurationError("bootstrap_servers is empty: name at least one host:port")
     return pairs

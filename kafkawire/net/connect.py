@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from kafkawire.addresses import HIGHEST_PORT, format_address
 from kafkawire.errors import ConnectError
 from kafkawire.net import threads
 from kafkawire.net.base import NEVER, Net
@@ -38,8 +39,7 @@ class ResolvedAddress:
     sockaddr: Any
 
     def __str__(self) -> str:
-        host, port = self.sockaddr[:2]
-        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return format_address(*self.sockaddr[:2])
 
 
 class AttemptFailed(Exception):
@@ -78,15 +78,16 @@ async def connect_in_turn(
 def _connect_error(host: str, port: int, failures: list[tuple[ResolvedAddress, AttemptFailed]]) -> ConnectError:
     kinds = {failure.kind for _, failure in failures if failure.stage != "connect"}
     kind = kinds.pop() if len(kinds) == 1 else ConnectError
-    where = f"{host}:{port}"
+    where = format_address(host, port)
     reasons = "; ".join(str(failure) if str(address) == where else f"{address}: {failure}" for address, failure in failures)
     return kind(f"cannot connect to {where}: {reasons}")
 
 
 async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[ResolvedAddress]:
     """The addresses of a name. getaddrinfo knows neither deadlines nor interrupts, so names are looked up in a thread."""
-    if not 0 < port < 65536:
-        raise ConnectError(f"cannot connect to {host}:{port}: there is no such port")
+    failed = f"cannot connect to {format_address(host, port)}"
+    if not 0 < port <= HIGHEST_PORT:
+        raise ConnectError(f"{failed}: there is no such port")
     try:
         return _look_up(host, port, socket.AI_NUMERICHOST)
     except (OSError, UnicodeError):
@@ -107,10 +108,10 @@ async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[Reso
         if answers:
             break
         if not await net.wait(signal, deadline):
-            raise ConnectError(f"cannot connect to {host}:{port}: resolve: no answer for the name {host} in the time given")
+            raise ConnectError(f"{failed}: resolve: no answer for the name {host} in the time given")
     answer = answers[0]
     if isinstance(answer, Exception):
-        raise ConnectError(f"cannot connect to {host}:{port}: resolve: {reason_of(answer)}") from answer
+        raise ConnectError(f"{failed}: resolve: {reason_of(answer)}") from answer
     return answer
 
 

@@ -17,9 +17,10 @@ from socketserver import TCPServer
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from kafkawire.addresses import format_address
 from kafkawire.errors import BrokerError, ErrorCode
 from mockbroker.control.resources import RESOURCES, Ask, Lines, Refused
-from mockbroker.drive.addresses import as_address, listening_on
+from mockbroker.drive.addresses import listening_on
 from mockbroker.json_values import parse_json
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class ControlServer:
     def url(self) -> str:
         """Where it is, as curl takes it."""
         host, port = self._server.server_address[:2]
-        return f"http://{as_address(str(host), port)}"
+        return f"http://{format_address(str(host), port)}"
 
     def close(self) -> None:
         """Stop listening. Idempotent."""

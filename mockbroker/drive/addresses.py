@@ -1,24 +1,19 @@
-"""Addresses to listen on: their text, and errors that name them."""
+"""Addresses to listen on: checks, and errors that name the address."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["as_address", "check_port", "listening_on"]
+from kafkawire.addresses import HIGHEST_PORT, format_address
 
-_HIGHEST_PORT = 65_535
-
-
-def as_address(host: str, port: int) -> str:
-    """host:port, as clients take it."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+__all__ = ["check_port", "listening_on"]
 
 
 def check_port(port: int) -> None:
     """Raise ValueError for what is no port."""
-    if not 0 <= port <= _HIGHEST_PORT:
-        raise ValueError(f"{port} is no port: they go from 0 to {_HIGHEST_PORT}")
+    if not 0 <= port <= HIGHEST_PORT:
+        raise ValueError(f"{port} is no port: they go from 0 to {HIGHEST_PORT}")
 
 
 @contextmanager
@@ -28,4 +23,4 @@ def listening_on(host: str, port: int) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OSError(error.errno, f"cannot listen on {as_address(host, port)}: {error.strerror or error}") from error
+        raise OSError(error.errno, f"cannot listen on {format_address(host, port)}: {error.strerror or error}") from error

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Protocol
 
+from kafkawire.addresses import format_address
 from mockbroker.broker.connection import ServerConnection
 from mockbroker.broker.services import ClusterServices
 from mockbroker.observe.observation import Observation
@@ -49,7 +50,7 @@ class MemoryServer:
     @property
     def bootstrap(self) -> str:
         """The addresses of all brokers, as clients take them in bootstrap.servers."""
-        return ",".join(f"{broker.host}:{broker.port}" for broker in self.cluster.brokers.values())
+        return ",".join(format_address(broker.host, broker.port) for broker in self.cluster.brokers.values())
 
     def accept(self, host: str, port: int, send: Callable[[bytes], None], close: Callable[[], None]) -> MemoryConnection | None:
         """Connect to a broker; None if none listens there. `send` and `close` are the client's side, called from within."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ipaddress import ip_address
 from typing import BinaryIO, Final, NamedTuple
 
+from kafkawire.addresses import format_address
 from kafkawire.errors import DecodeError
 
 __all__ = ["Segment", "is_capture", "segments"]
@@ -160,5 +161,4 @@ def _segment(time: float, ip: bytes) -> Segment | None:
 
 
 def _end(address: bytes, port: int) -> str:
-    host = str(ip_address(address))
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return format_address(str(ip_address(address)), port)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
+from kafkawire.addresses import format_address
 from kafkawire.config import parse_servers
 from kafkawire.core.arguments import check_topic
 from kafkawire.errors import BrokerError, ErrorCode, NetworkError, UnknownTopicError, broker_error
@@ -29,7 +30,7 @@ class Address:
     port: int
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return format_address(self.host, self.port)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kafkawire.addresses import format_address
 from kafkawire.errors import BrokerError, ErrorCode
 from kafkawire.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 from kafkawire.protocol.wire import ZERO_UUID
@@ -103,11 +104,12 @@ def _describe_topic(context: RequestContext, asked: _Asked, result: _Result) -> 
 
 def _broker_configs(context: RequestContext) -> list[_Config]:
     broker = context.broker
+    listener = f"PLAINTEXT://{format_address(broker.host, broker.port)}"
     own = {
         "broker.id": str(broker.id),
         "node.id": str(broker.id),
-        "advertised.listeners": f"PLAINTEXT://{broker.host}:{broker.port}",
-        "listeners": f"PLAINTEXT://{broker.host}:{broker.port}",
+        "advertised.listeners": listener,
+        "listeners": listener,
         **({} if broker.rack is None else {"broker.rack": broker.rack}),
     }
     configs = []
