@@ -15,9 +15,8 @@ from kafkawire._clients.producer import ProducerBase
 from kafkawire.config import ProducerOptions
 from kafkawire.connection import Connection, close_all, closed_on_error, connect_for
 from kafkawire.core.arguments import seconds
-from kafkawire.core.produce.batch import Batch, DeliveryCallback
-from kafkawire.core.produce.deliveries import raise_failures, tell, written_by
-from kafkawire.core.produce.flows import wait_done
+from kafkawire.core.produce.batch import DeliveryCallback
+from kafkawire.core.produce.deliveries import BatchCompletion, raise_failures, written_by
 from kafkawire.errors import KafkaError, TimedOut
 from kafkawire.foreign_methods import DELIVERY, PRODUCER, instead_of
 from kafkawire.message import Header, RecordMetadata, SentK, SentV
@@ -57,10 +56,10 @@ class Delivery(DeliveryBase):
             >>> delivery.result(timeout=10)
             RecordMetadata(topic='flights', partition=0, offset=2, timestamp=...)
         """
-        batch = self.batch
-        if not batch.done:
-            _wait(batch, timeout)
-        return tell(batch, self.index)
+        completion = self.completion
+        if not completion.done:
+            _wait(completion, timeout)
+        return completion.result(self.index)
 
     def exception(self, timeout: float | None = None) -> KafkaError | None:
         """Wait until the record is acknowledged or failed, and return its error.
@@ -79,11 +78,11 @@ class Delivery(DeliveryBase):
             >>> delivery.exception(timeout=10) is None
             True
         """
-        batch = self.batch
-        if not batch.done:
-            _wait(batch, timeout)
+        completion = self.completion
+        if not completion.done:
+            _wait(completion, timeout)
         try:
-            tell(batch, self.index)
+            completion.result(self.index)
         except KafkaError as error:
             return error
         return None
@@ -114,9 +113,9 @@ class BatchDelivery(BatchDeliveryBase):
         """
         limit = None if timeout is None else seconds(timeout)
         started = monotonic()
-        for batch, _, _ in self._runs:
-            if not batch.done:
-                _wait(batch, None if limit is None else limit - (monotonic() - started))
+        for completion, _, _ in self._runs:
+            if not completion.done:
+                _wait(completion, None if limit is None else limit - (monotonic() - started))
         raise_failures(self._runs)
         return written_by(self._runs)
 
@@ -203,7 +202,7 @@ class Producer(ProducerBase, Closing, Generic[SentK, SentV]):
         deadline = self._connection.deadline(timeout)
         self._open = False
         try:
-            run(self._core.close(deadline))
+            run(self._core.lifecycle.close(deadline))
         finally:
             close_all(self._owned)
 
@@ -211,16 +210,15 @@ class Producer(ProducerBase, Closing, Generic[SentK, SentV]):
         self.close(timeout=0.0)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        closes = not self._core.closing
+        closes = not self._core.lifecycle.closing
         super().__exit__(kind, error, trace)
         if kind is None and closes:
             self._core.raise_losses()
 
 
-def _wait(batch: Batch, timeout: float | None) -> None:
-    accumulator = batch.queue.accumulator
-    deadline = float("inf") if timeout is None else accumulator.net.now() + seconds(timeout)
-    if not run(wait_done(accumulator, batch, deadline)):
-        queue, cause = batch.queue, batch.cause
+def _wait(completion: BatchCompletion, timeout: float | None) -> None:
+    if not run(completion.wait_for(None if timeout is None else seconds(timeout))):
+        cause = completion.cause
         why = f". The last attempt: {cause}" if cause is not None else ""
-        raise TimedOut(f"{queue.topic} partition {queue.index}: not acknowledged in the time given; still queued{why}")
+        where = f"{completion.topic} partition {completion.partition}"
+        raise TimedOut(f"{where}: not acknowledged in the time given; still queued{why}")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from kafkawire.core.produce.batch import Batch
-from kafkawire.core.produce.deliveries import Runs
+from kafkawire.core.produce.deliveries import BatchCompletion, Runs
 
 __all__ = ["BatchDeliveryBase", "DeliveryBase"]
 
 
 class DeliveryBase:
-    """Delivery result of one record: number `index` of `batch`."""
+    """Delivery result of one record: number `index` of the batch that `completion` belongs to."""
 
-    __slots__ = ("batch", "index")
+    __slots__ = ("completion", "index")
 
-    batch: Batch
+    completion: BatchCompletion
     index: int
 
     def done(self) -> bool:
@@ -23,7 +22,7 @@ class DeliveryBase:
             >>> delivery.done()
             True
         """
-        return self.batch.done
+        return self.completion.done
 
 
 class BatchDeliveryBase:
@@ -39,4 +38,4 @@ class BatchDeliveryBase:
             >>> delivery.done()
             True
         """
-        return all(batch.done for batch, _, _ in self._runs)
+        return all(completion.done for completion, _, _ in self._runs)

@@ -35,14 +35,14 @@ class ProducerBase(ConnectedBase):
         self._core = ProducerCore(self._connection.client, options, self._delivery)
         self._append = self._core.accumulator.append
         self._short_append = self._core.accumulator.short_append if self._core.plain else no_short_append
-        keep_until_sent(self._core, self._connection.net)
+        keep_until_sent(self._core.lifecycle, self._connection.net)
         self._open = True
 
     def _drop(self) -> bool:
         net = self._connection.net
         if net.closed:
             return False
-        net.finalize(partial(self._core.finish, "the producer was dropped unclosed"))
+        net.finalize(partial(self._core.lifecycle.finish, "the producer was dropped unclosed"))
         return True
 
     @classmethod

@@ -15,11 +15,9 @@ from kafkawire._clients.producer import ProducerBase
 from kafkawire.aio.connection import Connection, close_all, connect_for
 from kafkawire.config import ProducerOptions
 from kafkawire.core.produce.batch import DeliveryCallback
-from kafkawire.core.produce.deliveries import raise_failures, tell, written_by
-from kafkawire.core.produce.flows import wait_done
+from kafkawire.core.produce.deliveries import raise_failures, written_by
 from kafkawire.foreign_methods import ASYNC_DELIVERY, PRODUCER, instead_of
 from kafkawire.message import Header, RecordMetadata, SentK, SentV
-from kafkawire.net.base import NEVER
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -50,10 +48,10 @@ class Delivery(DeliveryBase):
     __slots__ = ()
 
     def __await__(self) -> Generator[Any, Any, RecordMetadata]:
-        batch = self.batch
-        if not batch.done:
-            yield from wait_done(batch.queue.accumulator, batch, NEVER).__await__()
-        return tell(batch, self.index)
+        completion = self.completion
+        if not completion.done:
+            yield from completion.wait_for(None).__await__()
+        return completion.result(self.index)
 
 
 @instead_of(ASYNC_DELIVERY)
@@ -73,9 +71,9 @@ class BatchDelivery(BatchDeliveryBase):
     """
 
     def __await__(self) -> Generator[Any, Any, list[RecordMetadata]]:
-        for batch, _, _ in self._runs:
-            if not batch.done:
-                yield from wait_done(batch.queue.accumulator, batch, NEVER).__await__()
+        for completion, _, _ in self._runs:
+            if not completion.done:
+                yield from completion.wait_for(None).__await__()
         raise_failures(self._runs)
         return written_by(self._runs)
 
@@ -156,7 +154,7 @@ class Producer(ProducerBase, AsyncClosing, Generic[SentK, SentV]):
         self._connection.net.check_loop()
         self._open = False
         try:
-            await self._core.close(deadline)
+            await self._core.lifecycle.close(deadline)
         finally:
             await close_all(self._owned)
 
@@ -166,7 +164,7 @@ class Producer(ProducerBase, AsyncClosing, Generic[SentK, SentV]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        closes = not self._core.closing
+        closes = not self._core.lifecycle.closing
         await super().__aexit__(kind, error, trace)
         if kind is None and closes:
             self._core.raise_losses()

@@ -72,8 +72,9 @@ def test_interrupts_while_sending(kafka, how):
             done = [(value, handle.result(timeout=SOON)) for value, handle in handles]
         check_sent(kafka, "many", done, p.counts())
         free = p._core.accumulator._free  # noqa: SLF001 - what leaks shows nowhere else before the buffer is gone
-        queues = p._core.accumulator._known["many"].queues  # noqa: SLF001
-        assert free + sum(queue.open.granted for queue in queues if queue.open is not CLOSED) == p.options["buffer_memory"]
+        many = p._core.accumulator.topics.get("many")  # noqa: SLF001
+        assert many is not None
+        assert free + sum(queue.open.granted for queue in many.queues if queue.open is not CLOSED) == p.options["buffer_memory"]
     if how.startswith("with "):
         assert all(m.key in (None, m.value) for m in kafka.messages("many"))
     if how == "with everything":

@@ -60,7 +60,7 @@ MUTATIONS = (
     Mutation(
         "the room that a closed batch has left is not given back",
         "kafkawire/core/produce/accumulator.py",
-        "        self._free += batch.room\n",
+        "        self._free += left\n",
         "",
         ("leaders-move",),
     ),
@@ -87,8 +87,8 @@ MUTATIONS = (
     ),
     Mutation(
         "two batches have the same sequence",
-        "kafkawire/core/produce/partition_queue.py",
-        "            self.next_sequence = (self.next_sequence + batch.count) & SEQUENCE_MASK\n",
+        "kafkawire/core/produce/sequences.py",
+        "        self._next = advance(first, count)\n",
         "",
         ("leaders-move",),
     ),
@@ -169,10 +169,11 @@ MUTATIONS = (
     Mutation(
         "a topic that was created again is taken for the old one",
         "kafkawire/core/produce/partition_queue.py",
-        """        self.node = -1
-        self.known = False
+        """the topic was deleted and created again.\"\"\"
+        self._restart()
 """,
-        "",
+        """the topic was deleted and created again.\"\"\"
+""",
         ("tests/core/produce/test_accumulator.py",),
     ),
 )

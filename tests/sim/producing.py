@@ -58,7 +58,7 @@ class Sent:
 
     @property
     def partition(self) -> int:
-        return self.handle.batch.queue.index
+        return self.handle.completion.partition
 
     @property
     def size(self) -> int:
@@ -104,7 +104,7 @@ class Writer:
         self.done = True
         self.auditable = False
         self.check_room()
-        await sim.timed(self.core.close(sim.net.now() + 10), sim.net.now() + 10)
+        await sim.timed(self.core.lifecycle.close(sim.net.now() + 10), sim.net.now() + 10)
         self.client.close()
 
     async def send_some(self, number: int) -> None:
@@ -128,10 +128,10 @@ class Writer:
         self.auditable = False
         runs = await self.core.send_columns(self.sim.topic.name, self.core.columns(values, keys, None, None), None)
         self.auditable = True
-        rows = {row: (batch, at + number) for batch, at, rows in runs for number, row in enumerate(rows)}
-        for row, (batch, index) in sorted(rows.items()):
+        rows = {row: (completion, at + number) for completion, at, rows in runs for number, row in enumerate(rows)}
+        for row, (completion, index) in sorted(rows.items()):
             handle = DeliveryBase()
-            handle.batch, handle.index = batch, index
+            handle.completion, handle.index = completion, index
             key = None if keys is None else keys[row]
             self.sent.append(Sent(values[row], key, (), self.sim.net.now(), handle, asked=False, told_at=[]))
 
@@ -167,7 +167,7 @@ class Writer:
         """With nothing queued there is as much room in the buffer as at first."""
         if self.options["buffer_memory"] == SMALL_BUFFER:
             fresh = Accumulator(self.sim.net, self.options, DeliveryBase)
-            fresh.add_topic(self.sim.topic.name, self.sim.scenario.partitions, 0)
+            fresh.topics.add(self.sim.topic.name, self.sim.scenario.partitions, 0)
             expected, found = self._fill(fresh), self._fill(self.core.accumulator)
             assert found == expected, f"{found} records find room in a buffer that had room for {expected}"
 

@@ -69,7 +69,7 @@ def test_a_blackhole_is_over_when_it_ends(seed, known):
         end = scene.fall_silent()
         await scene.send(producer)
         assert scene.net.now() - end < 6
-        await producer.close(scene.net.now() + 60)
+        await producer.lifecycle.close(scene.net.now() + 60)
         client.close()
 
     scene.net.run(main())
@@ -94,7 +94,7 @@ def test_a_blackhole_does_not_keep_a_consumer():
         await scene.send(producer)
         await read(consumer)
         await scene.send(producer)
-        await producer.close(scene.net.now() + 60)
+        await producer.lifecycle.close(scene.net.now() + 60)
         producing.close()
         end = scene.fall_silent()
         await read(consumer)
@@ -117,7 +117,7 @@ def test_a_broker_that_answered_is_never_taken_for_an_old_one():
             await sleep(scene.net, 5)
             fault.clear()
             await scene.send(producer)
-        await producer.close(scene.net.now() + 60)
+        await producer.lifecycle.close(scene.net.now() + 60)
         client.close()
 
     scene.net.run(main())
@@ -134,7 +134,7 @@ def test_throttle_times_are_bounded(api):
         for _ in range(3):
             await scene.send(producer)
         assert scene.net.now() < 600
-        await producer.close(scene.net.now() + 60)
+        await producer.lifecycle.close(scene.net.now() + 60)
         client.close()
 
     scene.net.run(main())
@@ -155,7 +155,7 @@ def test_throttle_times_of_fetches_are_bounded():
             while found < 3:
                 found += len(await consumer.poll(scene.net.now() + 60, lambda until: consumer.collector.take(10, until)))
             assert scene.net.now() < rounds * 200
-        await producer.close(scene.net.now() + 60)
+        await producer.lifecycle.close(scene.net.now() + 60)
         for each in (consumer, producing, client):
             each.close()
 

@@ -9,8 +9,7 @@ import pytest
 from kafkawire._clients.deliveries import DeliveryBase
 from kafkawire.config import ProducerOptions, resolve
 from kafkawire.core.cluster.client import ClusterClient
-from kafkawire.core.produce.deliveries import tell
-from kafkawire.core.produce.flows import ProducerCore, wait_done
+from kafkawire.core.produce.flows import ProducerCore
 from kafkawire.errors import DeliveryTimedOut
 from kafkawire.net.base import NEVER, sleep
 from mockbroker import Cluster, MemoryServer
@@ -32,9 +31,9 @@ def given_up_after(trouble: str, every: float) -> list[float]:
     waited: list[float] = []
 
     async def watch(delivery: Any, sent: float) -> None:
-        await wait_done(delivery.batch.queue.accumulator, delivery.batch, NEVER)
+        await delivery.completion.wait(NEVER)
         with pytest.raises(DeliveryTimedOut):
-            tell(delivery.batch, delivery.index)
+            delivery.completion.result(delivery.index)
         waited.append(net.now() - sent)
 
     async def main() -> None:
@@ -61,7 +60,7 @@ def given_up_after(trouble: str, every: float) -> list[float]:
             net.spawn(watch(await producer.send("t", b"v", None, None, None, None, None), net.now()))
             await sleep(net, every)
         await sleep(net, 2 * TIMEOUT)
-        await producer.close(net.now())
+        await producer.lifecycle.close(net.now())
         client.close()
 
     net.run(main())

@@ -47,7 +47,7 @@ def test_trap_14_idle_connections_of_producers_are_replaced_too():
             await sleep(net, pause)
             await producer.send("t", b"v", None, 0, None, None, None)
             await producer.flush(net.now() + 60)
-        await producer.close(net.now() + 60)
+        await producer.lifecycle.close(net.now() + 60)
         client.close()
 
     net.run(main())

@@ -138,7 +138,7 @@ def test_producers(what, known):
         getattr(scene, what)()
         scene.net.spawn(send())
         rate = await scene.watch()
-        await producer.close(scene.net.now())
+        await producer.lifecycle.close(scene.net.now())
         client.close()
         return rate
 

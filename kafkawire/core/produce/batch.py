@@ -1,13 +1,17 @@
-"""Records on their way to one partition, from the first `send()` to the acknowledgement."""
+"""Records on their way to one partition: one batch from its first record to its last acknowledgement."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkawire.core.produce.columns import Columns
+from kafkawire.core.produce.deliveries import BatchCompletion
+from kafkawire.core.produce.losses import FailedBatch
+from kafkawire.core.produce.sequences import NO_SEQUENCE, advance
+from kafkawire.core.states import Transitions, transition
 from kafkawire.errors import KafkaError, UnsupportedVersionError
 from kafkawire.message import Header, RecordMetadata
 from kafkawire.net.base import NEVER, Signal
@@ -15,100 +19,213 @@ from kafkawire.protocol.compression import Codec
 from kafkawire.protocol.records import encode_columns, encode_message_set, seal_batch
 from kafkawire.protocol.wire import Buffer
 
-if TYPE_CHECKING:
-    from kafkawire.core.produce.losses import Failure
-    from kafkawire.core.produce.partition_queue import PartitionQueue
-
-__all__ = ["NO_SEQUENCE", "Batch", "DeliveryCallback"]
+__all__ = ["Batch", "BatchState", "DeliveryCallback"]
 
 DeliveryCallback = Callable[["KafkaError | None", "RecordMetadata | None"], Any]
-"""Called with (None, metadata) for a record that was written, (error, None) for one that was not."""
+"""Called with (None, metadata) for a record that was written, (error, None) for one that failed."""
 
-NO_SEQUENCE = -1
 ROWS_PER_RUN = 500
-"""From so many records with the same time on, it pays to encode them together."""
+"""Number of records with the same timestamp from which it pays to encode them together."""
+
+
+class BatchState(Enum):
+    """Stage of a batch between its making and its end."""
+
+    NEW = "new"
+    """Not in the queue of its partition yet."""
+    OPEN = "open"
+    """Takes records."""
+    READY = "ready"
+    """Closed to further records, and queued to be sent, for the first time or again."""
+    IN_FLIGHT = "in flight"
+    """Taken from the queue by the sender, until a broker's answer or the sender decides on it."""
+    SPLIT = "split"
+    """Replaced by its halves, which complete it."""
+    ACKNOWLEDGED = "acknowledged"
+    """Written by a broker; with acks=0, handed to the network."""
+    FAILED = "failed"
+    """Given up."""
+
+
+TRANSITIONS: Transitions[BatchState] = {
+    BatchState.NEW: {BatchState.OPEN, BatchState.READY},  # the halves of a batch that was split are never open
+    BatchState.OPEN: {BatchState.READY},
+    BatchState.READY: {BatchState.IN_FLIGHT, BatchState.FAILED},
+    BatchState.IN_FLIGHT: {BatchState.READY, BatchState.SPLIT, BatchState.ACKNOWLEDGED, BatchState.FAILED},
+}
 
 
 class Batch:
-    """Records of one partition: open while they are added, then sealed into bytes, at last done.
+    """Records of one partition, from the first that is added until all are acknowledged or have failed.
 
-    They are kept as columns, which are encoded together when the batch leaves: cheaper than one by one in `send()`, and a retry
-    in another format needs nothing else.
+    They are kept as columns, which are encoded together when the batch is sent: cheaper than one by one in `send()`, and a
+    retry in another format needs nothing else.
+
+    All methods run with the accumulator's lock held, but those of the sender's flow: `seal` and `note_failure`. The short
+    append writes the columns, `count` and `room` of an open batch itself, under the same lock.
     """
 
     __slots__ = (
-        "attempts", "base_offset", "base_timestamp", "callbacks", "cause", "children", "closes", "count", "done", "due",
-        "error", "expires", "failure", "granted", "headers", "keyed", "keys", "log_append_time", "order", "parent",
-        "producer", "queue", "room", "sequence", "stamps", "tick", "values", "waiters", "wire", "wire_magic",
+        "attempts", "base_timestamp", "callbacks", "closes", "completion", "count", "due", "expires", "granted", "headers",
+        "keyed", "keys", "order", "partition", "producer", "room", "sequence", "stamps", "state", "tick", "topic", "values",
+        "wire", "wire_magic",
     )  # fmt: skip
 
-    def __init__(self, queue: PartitionQueue, number: int, wall: float, due: float, closes: float, granted: int) -> None:
+    def __init__(
+        self, completion: BatchCompletion, order: tuple[int, int], wall: float, due: float, closes: float, granted: int
+    ) -> None:
+        self.state = BatchState.NEW
+        self.completion = completion
+        self.topic = completion.topic
+        self.partition = completion.partition
+        self.order = order
+        """Place among the batches of the partition; the second number is that of a half within the batch that was split."""
         self.values: list[bytes | None] = []
         self.keys: list[bytes | None] | None = None
+        """Column of the keys; like that of the headers None while no record has any."""
         self.headers: list[tuple[Header, ...] | None] | None = None
-        """Columns that none of the records needs are None."""
         self.keyed: bool | None = None
-        """Whether one more record needs a key or must have none, to be nothing but a value and perhaps a key; else None."""
+        """True if a record with a key, and nothing else but a value, can be appended as it is; False if one without a key can.
+
+        None if every record needs more than that.
+        """
+        self.granted = granted
+        """Bytes of the producer's budget that are set aside for the batch."""
         self.room = granted
+        """Part of `granted` that no record takes yet."""
         self.count = 0
         self.base_timestamp = int(wall * 1000)
         self.stamps: list[tuple[int, int]] = [(0, self.base_timestamp)]
-        """(index, timestamp in ms): it holds from that record on. The last may have no record."""
+        """(index, timestamp in ms from that record on), by index. The last may have no record."""
         self.tick = (self.base_timestamp + 1) / 1000
-        """When the wall clock has this time, records that name none need a new stamp."""
-        self.queue = queue
-        self.order = (number, 0)
-        """Its place among the batches of the partition; the second is for what it was split into."""
+        """Time of the wall clock from which records without a timestamp of their own need a new stamp."""
+        self.callbacks: dict[int, DeliveryCallback | None] | None = None
+        """Callbacks by index of the record. The last may have no record."""
         self.due = due
+        """Time at which linger_ms is over."""
         self.closes = closes
-        """When it takes no more records, if it has not left before."""
+        """Time from which it takes no more records, even if it cannot be sent."""
         self.expires = NEVER
-        """When it is given up; known once it takes no more records."""
-        self.granted = granted
+        """Time at which it is given up, known once it is closed."""
         self.attempts = 0
+        """Attempts to send it that have failed."""
         self.sequence = NO_SEQUENCE
         self.producer = (-1, -1)
+        """Producer id and epoch that `sequence` belongs to."""
         self.wire: bytes | bytearray | None = None
+        """The encoded batch, once it is sealed."""
         self.wire_magic = 2
-        self.base_offset: int | None = None
-        self.log_append_time = -1
-        self.error: KafkaError | None = None
-        self.failure: Failure | None = None
-        """With an error: what of it nobody has asked about."""
-        self.cause: KafkaError | None = None
-        """Why the last attempt has failed; the sender's."""
-        self.done = False
-        self.parent: Batch | None = None
-        self.children: list[tuple[int, Batch]] | None = None
-        self.callbacks: dict[int, DeliveryCallback | None] | None = None
-        """By record; the last may have no record."""
-        self.waiters: dict[Signal, None] = {}
+
+    def __repr__(self) -> str:
+        return f"<Batch {self.order} of {self.topic}-{self.partition}: {self.count} records, {self.state.value}>"
 
     @property
     def size(self) -> int:
-        """Bytes of its records, or of what is sent once it is sealed."""
+        """Bytes of the records, or of the encoded batch once it is sealed."""
         return self.granted - self.room if self.wire is None else len(self.wire)
 
+    # ---- stages: see BatchState. Each method stores only after its last call, so that an interrupt parts no stores.
+
+    def open(self) -> None:
+        """Take records as the open batch of its partition."""
+        self.state = transition(TRANSITIONS, self.state, BatchState.OPEN, self)
+
+    def close(self, expires: float) -> int:
+        """Take no more records, and be given up at `expires`; returns the bytes of the grant that are left over."""
+        self.state = transition(TRANSITIONS, self.state, BatchState.READY, self)
+        left = self.room
+        self.granted -= left
+        self.room = 0
+        self.expires = expires
+        return left
+
+    def queue(self) -> None:
+        """Wait to be sent: again, or for the first time as the half of a batch that was split."""
+        self.state = transition(TRANSITIONS, self.state, BatchState.READY, self)
+
+    def take(self) -> None:
+        """Be in flight."""
+        self.state = transition(TRANSITIONS, self.state, BatchState.IN_FLIGHT, self)
+
+    def acknowledge(self, offset: int | None, log_append_time: int) -> list[Signal]:
+        """End as written at `offset`; returns the signals to set once the lock is released."""
+        self.state = transition(TRANSITIONS, self.state, BatchState.ACKNOWLEDGED, self)
+        self._release()
+        return self.completion.acknowledge(offset, log_append_time, self.stamps if self.wire_magic > 0 else None)
+
+    def fail(self, error: KafkaError, failed: FailedBatch) -> list[Signal]:
+        """End as given up; returns the signals to set once the lock is released."""
+        self.state = transition(TRANSITIONS, self.state, BatchState.FAILED, self)
+        self._release()
+        return self.completion.fail(error, failed)
+
+    def split(self) -> tuple[Batch, Batch]:
+        """End as two halves, for a broker that finds the batch too large (trap 60); they share its sequences (trap 66)."""
+        self.state = transition(TRANSITIONS, self.state, BatchState.SPLIT, self)
+        middle = self.count // 2
+        completions = self.completion.split(middle)
+        halves = self._part(completions[0], 0, middle, self.granted), self._part(completions[1], middle, self.count, 0)
+        self.callbacks = None
+        self._release()
+        return halves
+
+    def _part(self, completion: BatchCompletion, start: int, end: int, granted: int) -> Batch:
+        part = Batch(completion, (self.order[0], self.order[1] + start), 0.0, self.due, self.closes, granted)
+        part.room = 0
+        part.expires = self.expires
+        part.base_timestamp = self.base_timestamp
+        part.values = self.values[start:end]
+        part.keys = self.keys and self.keys[start:end]
+        part.headers = self.headers and self.headers[start:end]
+        part.count = end - start
+        if self.callbacks is not None:
+            part.callbacks = {index - start: call for index, call in self.callbacks.items() if start <= index < end}
+        part.stamps = [(max(index - start, 0), timestamp) for index, timestamp in self.stamps if index < end]
+        if self.sequence != NO_SEQUENCE:
+            part.producer = self.producer
+            part.sequence = advance(self.sequence, start)
+        return part
+
+    def _release(self) -> None:
+        self.values, self.keys, self.headers, self.wire = [], None, None, None
+
+    # ---- records
+
+    def grant(self, size: int) -> None:
+        """Set aside `size` more bytes of the producer's budget."""
+        self.granted += size
+        self.room += size
+
     def restamp(self, wall: float) -> None:
-        """The next records have the time of the wall clock, which may also have gone back."""
+        """Give the next records the time of the wall clock, which may also have gone back."""
         now = int(wall * 1000)
         self.tick = (now + 1) / 1000
         self.stamps.append((self.count, now))
 
     def stamp(self, timestamp: int) -> None:
-        """The next record has a timestamp of its own; the one after it is stamped anew."""
+        """Give the next record a timestamp of its own; the record after it is stamped anew."""
         self.stamps.append((self.count, timestamp))
         self.tick = 0.0
 
-    def call_back(self, callback: DeliveryCallback | None) -> None:
-        """What to call for the next record, instead of what was meant for one that an interrupt has kept out."""
+    def set_callback(self, callback: DeliveryCallback | None) -> None:
+        """Give the next record a callback, in place of one for a record that an interrupt has kept out."""
         self.keyed = None
         if self.callbacks is None:
             self.callbacks = {}
         self.callbacks[self.count] = callback
 
+    def drop_callback(self) -> None:
+        """Give the next record none, in place of one for a record that an interrupt has kept out."""
+        if self.callbacks is not None:
+            self.callbacks.pop(self.count, None)
+
+    def given_callbacks(self) -> dict[int, DeliveryCallback]:
+        """Return the callbacks of its records by their index."""
+        calls = self.callbacks or {}
+        return {index: call for index, call in calls.items() if call is not None and index < self.count}
+
     def extend(self, columns: Columns, start: int, end: int, wall: float) -> int:
-        """Add the rows from `start` to `end` of some columns; returns the index of the first."""
+        """Add the rows from `start` to `end` of `columns`; returns the index of the first."""
         if columns.timestamps is None:
             self.restamp(wall)
         else:
@@ -127,7 +244,8 @@ class Batch:
     ) -> int:
         """Add records of `size` bytes; returns the index of the first.
 
-        An interrupt comes before all of it or after, see `Accumulator.append`; what interrupts may have added records itself.
+        An interrupt comes before all its stores or after them, see `Accumulator.append`; a handler that runs then may have
+        added records itself.
         """
         count = len(values)
         if keys is None and self.keys is not None:
@@ -150,8 +268,25 @@ class Batch:
         own_values += values
         return first
 
+    # ---- sending
+
+    def number(self, producer: tuple[int, int], sequence: int) -> None:
+        """Set the sequence number of the first record, under a producer id and epoch."""
+        self.producer = producer
+        self.sequence = sequence
+
+    def forget_number(self) -> None:
+        """Drop the sequence number, and the encoded batch that has it inside, for a new producer id (trap 66)."""
+        self.sequence = NO_SEQUENCE
+        self.wire = None
+
+    def note_failure(self, cause: KafkaError) -> None:
+        """Count an attempt to send it that has failed. The sender's flow."""
+        self.attempts += 1
+        self.completion.cause = cause
+
     def seal(self, magic: int, codec: Codec, level: int | None) -> None:
-        """Make the bytes that are sent, once: retries send the same (trap 61). Older brokers get older formats.
+        """Encode it, once: retries send the same bytes (trap 61). Older brokers get older formats. The sender's flow.
 
         Raises EncodeError, MissingDependencyError, or UnsupportedVersionError for headers that an old format has no room for.
         """
@@ -173,61 +308,8 @@ class Batch:
             )
         self.wire_magic = magic
 
-    def split(self) -> list[Batch]:
-        """Two halves for a broker that finds the whole too large (trap 60); they share the sequences of the whole (66)."""
-        middle = self.count // 2
-        halves = []
-        for start, end in ((0, middle), (middle, self.count)):
-            half = Batch(self.queue, self.order[0], 0.0, self.due, self.closes, 0)
-            half.expires = self.expires
-            half.order = (self.order[0], self.order[1] + start)
-            half.base_timestamp = self.base_timestamp
-            half.values = self.values[start:end]
-            half.keys = self.keys and self.keys[start:end]
-            half.headers = self.headers and self.headers[start:end]
-            half.count = end - start
-            if self.callbacks is not None:
-                half.callbacks = {index - start: call for index, call in self.callbacks.items() if start <= index < end}
-            half.stamps = [(max(index - start, 0), timestamp) for index, timestamp in self.stamps if index < end]
-            if self.sequence != NO_SEQUENCE:
-                half.producer = self.producer
-                half.sequence = (self.sequence + start) & 0x7FFFFFFF
-            halves.append(half)
-        self.callbacks = None
-        return halves
-
-    def release(self) -> None:
-        """Let go of the records: the batch is done."""
-        self.values, self.keys, self.headers, self.wire = [], None, None, None
-
-    def place(self, index: int) -> tuple[Batch, int]:
-        """The batch that record `index` is in after splits, and its index there."""
-        batch = self
-        while batch.children is not None:
-            at = bisect_right(batch.children, index, key=lambda child: child[0]) - 1
-            start, batch = batch.children[at]
-            index -= start
-        return batch, index
-
-    def outcome(self, index: int) -> RecordMetadata:
-        """Where record `index` was written; raises why it was not. Only once `done`, and not of a batch that was split."""
-        if self.error is not None:
-            raise self.error
-        offset = None if self.base_offset is None else self.base_offset + index
-        timestamp: int | None
-        if self.log_append_time >= 0:
-            timestamp = self.log_append_time
-        elif self.wire_magic > 0:
-            timestamp = self._timestamp(index)
-        else:
-            timestamp = None
-        return RecordMetadata(self.queue.topic, self.queue.index, offset, timestamp)
-
-    def _timestamp(self, index: int) -> int:
-        return self.stamps[bisect_right(self.stamps, index, key=lambda stamp: stamp[0]) - 1][1]
-
     def _runs(self) -> Iterator[tuple[int, int, int]]:
-        """(start, end, timestamp) of records in a row that have the same time."""
+        """Yield (start, end, timestamp) of the records in a row that have the same timestamp."""
         bounds = [index for index, _ in self.stamps[1:]] + [self.count]
         for (start, timestamp), end in zip(self.stamps, bounds, strict=True):
             if start < min(end, self.count):
@@ -253,7 +335,7 @@ class Batch:
 
     def _message_set(self, magic: int, codec: Codec, level: int | None) -> bytes:
         if self.headers is not None:
-            raise UnsupportedVersionError(f"topic {self.queue.topic!r}: the broker is older than 0.11 and keeps no headers")
+            raise UnsupportedVersionError(f"topic {self.topic!r}: the broker is older than 0.11 and keeps no headers")
         keys = self.keys or repeat(None)
         stamps = (timestamp for start, end, timestamp in self._runs() for _ in range(start, end))
         return encode_message_set(magic, zip(keys, self.values, stamps, strict=False), codec=codec, level=level)

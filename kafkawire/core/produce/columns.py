@@ -1,4 +1,4 @@
-"""Whole columns of records on their way into batches."""
+"""Columns of records, as send_many() and send_arrow() take them, on their way into batches."""
 
 from __future__ import annotations
 
@@ -8,19 +8,29 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from numbers import Integral
 from operator import add
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kafkawire.core.arguments import check_timestamp
+from kafkawire.core.produce.deliveries import BatchCompletion
 from kafkawire.errors import ConfigurationError
 from kafkawire.message import Header
 
-__all__ = ["RECORD_BYTES", "Columns", "arrow_columns", "as_list", "check_bytes", "checked_headers", "one_record"]
+__all__ = ["RECORD_BYTES", "Columns", "Run", "arrow_columns", "as_list", "check_bytes", "checked_headers", "one_record"]
 
 T = TypeVar("T")
 
 RECORD_BYTES = 24
-"""What a record takes in a batch beside its key, value and headers; a little more only where timestamps are hours apart."""
+"""Bytes of a record in a batch beside its key, value and headers; a few more only where timestamps are hours apart."""
 ARROW_COLUMNS = {"value", "key", "partition", "timestamp", "headers"}
+
+
+class Run(NamedTuple):
+    """Rows `start` to `end` of some columns, which are the records from `at` on of one batch."""
+
+    completion: BatchCompletion
+    at: int
+    start: int
+    end: int
 
 
 class Columns:
@@ -67,19 +77,19 @@ class Columns:
         return len(self.values)
 
     def size(self, row: int) -> int:
-        """The most bytes that a row can take in a batch."""
+        """Return the most bytes that a row can take in a batch."""
         return self._ends[row] - (self._ends[row - 1] if row else 0)
 
     def span(self, start: int, end: int) -> int:
-        """The most bytes that the rows from `start` to `end` can take in a batch."""
+        """Return the most bytes that the rows from `start` to `end` can take in a batch."""
         return self._ends[end - 1] - (self._ends[start - 1] if start else 0)
 
     def fitting(self, start: int, room: int) -> int:
-        """The end of the rows from `start` on that surely fit into `room` bytes."""
+        """Return the end of the rows from `start` on that surely fit into `room` bytes."""
         return bisect_right(self._ends, (self._ends[start - 1] if start else 0) + room)
 
     def take(self, rows: Sequence[int]) -> Columns:
-        """Some of the rows, in the order given."""
+        """Return some of the rows, in the order given."""
         pick = rows.__iter__
         return Columns(
             [self.values[i] for i in pick()],
@@ -90,7 +100,7 @@ class Columns:
 
 
 def as_list(name: str, column: Iterable[T]) -> list[T] | tuple[T, ...]:
-    """A sequence of the given rows. Raises TypeError for an object without rows."""
+    """Return the rows of a column as a sequence. Raises TypeError for an object without rows."""
     if isinstance(column, list | tuple):
         return column
     try:
@@ -115,7 +125,7 @@ def header_bytes(headers: Iterable[Header] | None) -> int:
 
 
 def checked_headers(headers: Iterable[Header]) -> tuple[Header, ...]:
-    """Headers as they can be encoded, and more than once. Raises ConfigurationError."""
+    """Return headers in a form that can be encoded more than once. Raises ConfigurationError for other than pairs."""
     try:
         pairs = tuple((name, value) for name, value in headers)
     except (TypeError, ValueError):
@@ -130,7 +140,7 @@ def checked_headers(headers: Iterable[Header]) -> tuple[Header, ...]:
 
 
 def not_bytes(name: str, given: object) -> TypeError:
-    """For a key or value that nobody has encoded."""
+    """Return the error for a key or value that nobody has encoded."""
     return TypeError(f"{name} must be bytes or None, not {type(given).__name__}: encode it, or give {name}_serializer")
 
 
@@ -144,14 +154,14 @@ def check_bytes(key: object, value: object) -> None:
 def one_record(
     key: bytes | None, value: bytes | None, headers: tuple[Header, ...] | None
 ) -> tuple[bytes | None, bytes | None, int]:
-    """Key and value as they are kept, and the most bytes that the record takes. What may change under our hands is copied."""
+    """Return key and value as bytes that nobody can change, and the most bytes that the record can take in a batch."""
     key = None if key is None else bytes(key)
     value = None if value is None else bytes(value)
     return key, value, RECORD_BYTES + len(key or b"") + len(value or b"") + header_bytes(headers)
 
 
 def arrow_columns(table: Any) -> Iterator[tuple[int | None, Sequence[int], Columns]]:
-    """(partition, row numbers, columns) for each partition that an Arrow table or batch names; None: to be chosen.
+    """Yield (partition, row numbers, columns) for each partition that an Arrow table or batch names, None where it names none.
 
     Raises ConfigurationError for a column that is missing, unknown or of the wrong type.
     """
@@ -210,7 +220,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _arrow_headers(column: Any) -> list[list[Header] | None] | None:
-    """Headers are a list of structs of a name and a value, as Spark has them."""
+    """Return the headers of a column of lists of structs of a name and a value, as Spark has them."""
     if column is None:
         return None
     import pyarrow as pa

@@ -1,7 +1,7 @@
-"""The short way of `send()`: a record into the open batch of its partition, where that takes nothing else.
+"""Short append: puts a record into the open batch of its partition, where nothing else needs to be done.
 
-Nearly every record goes this way, and each costs the user's thread what this function costs, so it is written for that: names
-are bound once in a closure, and whatever is not the usual case is left to `Accumulator.append`.
+Nearly every record takes this path, and costs the user's thread as much as this function does. So names are bound once in a
+closure, and everything but the usual case is left to `Accumulator.append`.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from kafkawire.net.base import Lock
 __all__ = ["Append", "no_short_append", "short_append"]
 
 Append = Callable[[str, Any, Any], Any]
-"""(topic, value, key) -> the handle of the record, or None if it was not accepted."""
+"""(topic, value, key) -> handle of the record, or None if it was not accepted."""
 
 
 def short_append(
     routes: Mapping[str, Mapping[bytes | None, PartitionQueue]],
     lock: Lock,
     wall_clock: Callable[[], float],
-    delivery: Callable[[], Any],
+    new_handle: Callable[[], Any],
 ) -> Append:
-    """Make the function. `routes` leads from topic and key to a partition, as far as that is known.
+    """Return the short append. `routes` leads from topic and key to a partition, as far as that is known.
 
     A `with` statement for the lock costs half as much as all the rest: hence acquire and release. An interrupt can come after
-    any call, also between `acquire` and what follows it. The lock is one that knows its holder, so the way out can always
-    try to release it; and from reading the batch to the last call nothing is called, so that a record is stored whole or not
-    at all, even if what interrupts sends one itself.
+    any call, also between `acquire` and what follows it. The lock knows its holder, so the way out can always try to
+    release it; and from reading the batch to the last call nothing is called, so that a record is stored whole or not at all,
+    even if a signal handler sends one itself.
     """
     acquire, release = lock.acquire, lock.release
 
     def append(topic: str, value: Any, key: Any) -> Any:
         try:
             queue = routes[topic][key]
-        except (KeyError, TypeError, ValueError):  # not known, or nothing that can be
+        except (KeyError, TypeError, ValueError):  # not known, or of a type that no topic or key has
             return None
         if type(value) is not bytes:
             return None
         size = len(value) + RECORD_BYTES if key is None else len(value) + len(key) + RECORD_BYTES
         now = wall_clock()
-        handle = delivery()
+        handle = new_handle()
         try:
             acquire()
             batch = queue.open
@@ -51,7 +51,7 @@ def short_append(
             if room < 0 or now >= batch.tick or batch.keyed is not (key is not None):
                 release()
                 return None
-            handle.batch = batch
+            handle.completion = batch.completion
             handle.index = count = batch.count
             batch.room = room
             batch.count = count + 1
@@ -69,12 +69,12 @@ def short_append(
 
 
 def no_short_append(_topic: str, _value: Any, _key: Any) -> None:
-    """In place of the short way, for producers with serializers: no record goes it."""
+    """Accept nothing: stands for the short append in producers with serializers."""
 
 
 def _release_if_held(lock: Lock) -> None:
-    """The way out of what was interrupted somewhere between the calls of `acquire` and `release`, or in one of them."""
+    """Release the lock after an interrupt that came between `acquire` and `release`, or in one of them."""
     try:
         lock.release()
-    except RuntimeError:  # somebody else's, or nobody's
+    except RuntimeError:  # another thread holds it, or none
         return

@@ -1,83 +1,43 @@
-"""Producing as flows: what has to wait for metadata, room or acknowledgements, and the life of the sender."""
+"""Flows of producing: sending that must wait for metadata or room, and flushing."""
 
 from __future__ import annotations
 
-import logging
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar
 from typing import Any
 
 from kafkawire.config import ProducerOptions
 from kafkawire.core.arguments import check_callable, check_partition, check_timestamp, check_topic
 from kafkawire.core.cluster.client import ClusterClient
-from kafkawire.core.cluster.single_flight import Completion
 from kafkawire.core.produce.accumulator import Accumulator, Counts
-from kafkawire.core.produce.batch import Batch, DeliveryCallback
+from kafkawire.core.produce.batch import DeliveryCallback
 from kafkawire.core.produce.columns import Columns, arrow_columns, as_list, check_bytes, checked_headers
-from kafkawire.core.produce.deliveries import Runs
+from kafkawire.core.produce.deliveries import BatchCompletion, Runs
+from kafkawire.core.produce.lifecycle import CLOSED_TEXT, ProducerLifecycle
 from kafkawire.core.produce.sender import Sender
-from kafkawire.core.produce.sequences import Idempotence
-from kafkawire.errors import ClosedError, DeliveryError, ErrorCode, KafkaError, OwnLimitError, TimedOut
+from kafkawire.errors import ClosedError, DeliveryError, ErrorCode, OwnLimitError, TimedOut
 from kafkawire.message import Header
-from kafkawire.net.base import NEVER, Signal
+from kafkawire.net.base import Signal
 
-__all__ = ["ProducerCore", "wait_done"]
-
-log = logging.getLogger("kafkawire.producer")
-
-_calling_back: ContextVar[object] = ContextVar("kafkawire_calling_back", default=None)
-"""The producer whose callbacks this thread or task runs: one of them that closes it must not wait for them."""
-
-CLOSED_TEXT = "the producer is closed: make a new one"
-
-
-async def wait_done(accumulator: Accumulator, batch: Batch, deadline: float) -> bool:
-    """Wait until a batch is written or given up; False if the deadline came first."""
-    signal = accumulator.net.signal()
-    try:
-        return await _watch(accumulator, batch, signal, deadline)
-    finally:
-        accumulator.forget(signal, batch)
-
-
-async def _watch(accumulator: Accumulator, batch: Batch, signal: Signal, deadline: float) -> bool:
-    while True:
-        signal.clear()
-        if accumulator.watch(batch, signal):
-            return True
-        if not await accumulator.net.wait(signal, deadline):
-            return batch.done
+__all__ = ["ProducerCore"]
 
 
 class ProducerCore:
-    """Producer behaviour, under the blocking and the asyncio Producer alike.
+    """A producer without its blocking or asyncio methods. Any thread may call it.
 
-    `delivery` makes the objects that `send` returns, which are given a batch and an index.
+    `new_handle` makes the handles that `send` returns, which get a `completion` and an `index`.
     """
 
-    def __init__(self, client: ClusterClient, options: ProducerOptions, delivery: Callable[[], Any]) -> None:
+    def __init__(self, client: ClusterClient, options: ProducerOptions, new_handle: Callable[[], Any]) -> None:
         self._client = client
         self._net = client.net
         self._options = options
-        self.exit_patience = options["exit_flush_timeout_ms"] / 1000
-        """Seconds that what ends the process waits for records that are queued."""
-        self.accumulator = Accumulator(client.net, options, delivery)
-        self._idempotence = Idempotence(client, self.accumulator, options)
-        self._sender = Sender(client, self.accumulator, options, self._idempotence)
-        self._lock = client.net.lock()
-        self._task: Any = None
-        self._callbacks: Any = None
-        self._sender_end = Completion(client.net)
-        self._callbacks_end = Completion(client.net)
-        self.closing = False
-        """Whether nothing is accepted any more."""
-        self._reason = "the producer was closed"
-        self.at_end: Callable[[], None] | None = None
-        """Called when no flow of this core runs any more. Set by the owner that drops the connection."""
+        self.accumulator = Accumulator(client.net, options, new_handle)
+        sender = Sender(client, self.accumulator, options)
+        self.lifecycle = ProducerLifecycle(client.net, self.accumulator, sender, options["exit_flush_timeout_ms"] / 1000)
         self.plain = options["key_serializer"] is None and options["value_serializer"] is None
-        """Whether keys and values are bytes already."""
+        """True if keys and values are bytes already."""
 
     # ---- sending
 
@@ -91,7 +51,7 @@ class ProducerCore:
         headers: tuple[Header, ...] | None,
         on_delivery: DeliveryCallback | None,
     ) -> Any:
-        """Wait for what `append` lacked, for at most max_block_ms, and append.
+        """Wait for the metadata or the room that `append` lacked, for at most max_block_ms, and append.
 
         Raises UnknownTopicError, BootstrapError, TimedOut, MessageTooLargeError, ClosedError.
         """
@@ -114,7 +74,7 @@ class ProducerCore:
         headers: Iterable[Header] | None,
         on_delivery: DeliveryCallback | None,
     ) -> tuple[bytes | None, bytes | None, tuple[Header, ...] | None]:
-        """Value, key and headers as `append` takes them, once all arguments are found to be right.
+        """Check all arguments; returns value, key and headers as `append` takes them.
 
         Raises TypeError, ConfigurationError, and what a serializer raises.
         """
@@ -129,11 +89,11 @@ class ProducerCore:
         key, value = self.serialize(key, value)
         check_bytes(key, value)
         if on_delivery is not None:
-            self.start_callbacks()
+            self.lifecycle.start_callbacks()
         return value, key, checked
 
     def serialize(self, key: Any, value: Any) -> tuple[bytes | None, bytes | None]:
-        """Key and value as bytes; what a serializer raises comes out as it is."""
+        """Return key and value as bytes. Raises what a serializer raises."""
         of_key, of_value = self._options["key_serializer"], self._options["value_serializer"]
         return key if of_key is None else of_key(key), value if of_value is None else of_value(value)
 
@@ -144,7 +104,7 @@ class ProducerCore:
         timestamps: Iterable[int] | None,
         headers: Iterable[Iterable[Header] | None] | None,
     ) -> Columns:
-        """Checked columns of bytes. Raises TypeError, ConfigurationError, and what a serializer raises."""
+        """Return checked columns of bytes. Raises TypeError, ConfigurationError, and what a serializer raises."""
         if not self.plain:
             values = as_list("values", values)
             keys = None if keys is None else as_list("keys", keys)
@@ -159,14 +119,14 @@ class ProducerCore:
         await self._check(topic, [(columns, partition) for partition, _, columns in parts])
         runs: Runs = []
         for partition, rows, columns in parts:
-            for batch, at, numbers in await self._send_columns(topic, columns, partition):
-                runs.append((batch, at, [rows[number] for number in numbers]))
+            for completion, at, numbers in await self._send_columns(topic, columns, partition):
+                runs.append((completion, at, [rows[number] for number in numbers]))
         return runs
 
     async def send_columns(self, topic: str, columns: Columns, partition: int | None) -> Runs:
-        """Send all rows; returns (batch, index of the first record, row numbers) for every run of them.
+        """Send all rows; returns the completions of their batches, by which the result of each row is found.
 
-        A row that is too large and a partition that is not there are found before anything is accepted. Each wait for room
+        A row that is too large and a partition that does not exist are found before anything is accepted. Each wait for room
         lasts at most max_block_ms; if it ends in an error, the rows before are sent all the same.
         """
         await self._check(topic, [(columns, partition)])
@@ -183,21 +143,21 @@ class ProducerCore:
                 if run is None:
                     await self._room(topic, freed, self._net.now() + self._options["max_block_ms"] / 1000)
                     continue
-                runs.append((run.batch, run.at, rows[run.start : run.end]))
+                runs.append((run.completion, run.at, rows[run.start : run.end]))
                 start = run.end
         return runs
 
     def _by_partition(self, topic: str, columns: Columns, partition: int | None) -> list[tuple[int | None, Sequence[int]]]:
-        if partition is not None or (columns.keys is None and self.accumulator.custom is None):
+        if partition is not None or (columns.keys is None and self.accumulator.topics.custom_partitioner is None):
             return [(partition, range(len(columns)))]
         keys = columns.keys if columns.keys is not None else [None] * len(columns)
         rows: dict[int | None, list[int]] = defaultdict(list)
-        for row, target in enumerate(self.accumulator.partitions_of(topic, keys)):
+        for row, target in enumerate(self.accumulator.topics.partitions_of(topic, keys)):
             rows[target].append(row)
         return list(rows.items())
 
     async def _check(self, topic: str, parts: list[tuple[Columns, int | None]]) -> None:
-        """Raise for what cannot be accepted, which partly needs the topic's metadata."""
+        """Raise for rows that cannot be accepted, once the topic's metadata is known."""
         check_topic(topic)
         for _, partition in parts:
             if partition is not None:
@@ -206,7 +166,7 @@ class ProducerCore:
         for columns, partition in parts:
             self._check_sizes(topic, columns)
             if partition is not None:
-                self.accumulator.check_partition(topic, partition)
+                self.accumulator.topics.check_partition(topic, partition)
 
     def _check_sizes(self, topic: str, columns: Columns) -> None:
         most = self._options["max_request_size"]
@@ -219,20 +179,20 @@ class ProducerCore:
                 )
 
     async def _know(self, topic: str, deadline: float) -> None:
-        if self.closing:
+        if self.lifecycle.closing:
             raise ClosedError(CLOSED_TEXT)
-        if self.accumulator.knows(topic):
+        if self.accumulator.accepts(topic):
             return
         found = await self._client.router.topic(topic, deadline, create=self._options["allow_auto_create_topics"])
-        self._start()  # first: an interrupt must not leave a topic that is known and a sender that does not run
-        self.accumulator.add_topic(topic, len(found.partitions), random.randrange(1 << 30))
+        self.lifecycle.start_sender()  # first: an interrupt must not leave a topic that is known and no sender that runs
+        self.accumulator.topics.add(topic, len(found.partitions), random.randrange(1 << 30))
 
     async def _room(self, topic: str, freed: int, deadline: float) -> None:
         signal = self._net.signal()
         try:
             found = await self._wait_for_room(signal, freed, deadline)
         finally:
-            self.accumulator.forget(signal)
+            self.accumulator.end_wait_for_room(signal)
         if not found:
             raise TimedOut(
                 f"send to {topic!r}: no room in the buffer within max_block_ms; {self.counts().queued} records are queued in "
@@ -247,184 +207,27 @@ class ProducerCore:
         return True
 
     def counts(self) -> Counts:
-        """What became of every record so far."""
+        """Return the numbers of records so far."""
         return self.accumulator.counts()
 
-    # ---- waiting and ending
+    # ---- flushing
 
     async def flush(self, deadline: float) -> None:
-        """Wait until everything accepted so far is written or given up. Raises TimedOut with what is left."""
+        """Wait until all records accepted so far are acknowledged or failed. Raises TimedOut at the deadline."""
         flush = object()
         try:
             await self._all_done(self.accumulator.start_flush(flush), deadline)
         finally:
             self.accumulator.end_flush(flush)
 
-    async def _all_done(self, batches: list[Batch], deadline: float) -> None:
-        for batch in batches:
-            if not await wait_done(self.accumulator, batch, deadline):
+    async def _all_done(self, completions: list[BatchCompletion], deadline: float) -> None:
+        for completion in completions:
+            if not await completion.wait(deadline):
                 counts = self.accumulator.counts()
                 raise TimedOut(f"flush: {counts.queued} of {counts.accepted} records are not acknowledged yet")
 
     def raise_losses(self) -> None:
         """Raise DeliveryError if records failed that nobody has asked about."""
-        losses = self.accumulator.losses()
-        if losses is not None:
-            raise DeliveryError(f"{losses}. Ask the handles, or give on_delivery, to handle failures where they happen", {})
-
-    @property
-    def running(self) -> bool:
-        """Whether there is a sender that has not ended, in this process."""
-        return self._task is not None and not self._sender_end.reached and not self.accumulator.forked
-
-    @property
-    def busy(self) -> bool:
-        """Whether there is a sender, or somebody who calls back, that has not ended, in this process."""
-        calling = self._callbacks is not None and not self._callbacks_end.reached and not self.accumulator.forked
-        return self.running or calling
-
-    def finish(self, reason: str) -> None:
-        """Accept nothing more, and send what is queued without waiting for more. Does not wait; any thread.
-
-        What is not sent in the end fails for this reason.
-        """
-        self._reason = reason
-        self.closing = True
-        self.accumulator.close(ClosedError(CLOSED_TEXT))
-        self._sender.closing = True
-        self.accumulator.signal.set()
-        self.accumulator.callback_signal.set()
-
-    def abandon(self) -> None:
-        """Have the sender end at once. Does not wait."""
-        self._sender.abandon = True
-        self.accumulator.signal.set()
-
-    async def close(self, deadline: float) -> None:
-        """Send what is queued until the deadline, fail the rest with ClosedError, end the sender.
-
-        In a child process after fork(), leave what is queued to the parent.
-        """
-        if self.accumulator.forked:
-            self._leave_to_parent()
-            return
-        if not self.closing:
-            self.finish(self._reason)
-        if self._task is not None and not await self._sender_end.wait(deadline):
-            self.abandon()
-            await self._sender_end.wait(self._net.now() + 5.0)
-        if self._callbacks is not None and _calling_back.get() is not self:
-            await self._callbacks_end.wait(max(deadline, self._net.now() + 1.0))
-
-    def _leave_to_parent(self) -> None:
-        queued = self.counts().queued
-        if queued and not self.closing:
-            log.warning(
-                "closed in a child process after fork(): the %d records that were queued are left to the parent process", queued
-            )
-        self.closing = True
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._task is None:
-                self._task = self._net.spawn(self._run(), name="kafkawire-sender")
-
-    def start_callbacks(self) -> None:
-        """Needed once before an `on_delivery` is given."""
-        with self._lock:
-            if self._callbacks is None:
-                self._callbacks = self._net.spawn(self._run_callbacks(), name="kafkawire-callbacks")
-
-    async def _run(self) -> None:
-        if not self._sender_end.begin():
-            return
-        error: KafkaError | None = None
-        try:
-            await self._send_all(NEVER)
-        except KafkaError as failure:
-            log.warning("the producer cannot go on: %s", failure)
-            error = failure
-        except Exception as failure:
-            log.exception("the producer cannot go on")
-            error = KafkaError(f"the sender ended: {failure!r}")
-            raise
-        except BaseException as leaving:
-            # The event loop ends: asyncio.run() cancels its tasks, and waits for them. One that is dropped can wait no more.
-            self.finish("the event loop ended")
-            if not isinstance(leaving, GeneratorExit):
-                await self._send_all(self._net.now() + self.exit_patience)
-            raise
-        finally:
-            self._end(error or ClosedError(f"{self._reason} before this record was acknowledged"))
-
-    def _end(self, error: KafkaError) -> None:
-        """The sender has ended: fail what is left, and say so."""
-        self.accumulator.close(error)
-        for batch in self._sender.stop():
-            self.accumulator.complete(batch, error)
-        self.accumulator.fail_all(error)
-        line = self.accumulator.last_losses()
-        if line is not None:
-            log.warning("%s: %s", self._reason, line)
-        self._sender_end.reach()
-        if self._callbacks_end.reached:
-            self._call_finished()
-        self.accumulator.callback_signal.set()
-        if self.at_end is not None and not self.busy:
-            self.at_end()
-
-    async def _send_all(self, until: float) -> None:
-        signal = self.accumulator.signal
-        finished = False
-        while not finished:
-            signal.clear()
-            due, finished = self._sender.step()
-            if self._sender.abandon or self._net.now() >= until:
-                break
-            if not finished:
-                await self._net.wait(signal, min(due, until))
-
-    async def _run_callbacks(self) -> None:
-        """Callbacks run here, in order, away from the sender; one that raises is logged and stops no other (trap 142)."""
-        if not self._callbacks_end.begin():
-            return
-        _calling_back.set(self)
-        try:
-            await self._call_all_back()
-        except BaseException as leaving:
-            if not isinstance(leaving, GeneratorExit):
-                await self._call_all_back()  # see `_run`
-            raise
-        finally:
-            self._callbacks_end.reach()
-            if self.at_end is not None and not self.busy:
-                self.at_end()
-
-    async def _call_all_back(self) -> None:
-        accumulator = self.accumulator
-        over = False
-        while not over:
-            accumulator.callback_signal.clear()
-            over = self.closing and (self._task is None or self._sender_end.reached)
-            self._call_finished()
-            if not over:
-                await self._net.wait(accumulator.callback_signal, NEVER)
-
-    def _call_finished(self) -> None:
-        while self.accumulator.finished_callbacks:
-            _call_back(self.accumulator.finished_callbacks.popleft())
-
-
-def _call_back(batch: Batch) -> None:
-    for index, callback in (batch.callbacks or {}).items():
-        if callback is None or index >= batch.count:
-            continue
-        try:
-            try:
-                metadata = batch.outcome(index)
-            except KafkaError as error:
-                callback(error, None)
-            else:
-                callback(None, metadata)
-        except Exception:
-            log.exception("an on_delivery callback raised")
+        summary = self.accumulator.losses.summary()
+        if summary is not None:
+            raise DeliveryError(f"{summary}. Ask the handles, or give on_delivery, to handle failures where they happen", {})

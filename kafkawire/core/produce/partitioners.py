@@ -1,4 +1,4 @@
-"""Where a record goes that names no partition."""
+"""Partitioners: the partition of a record that names none, computed from its key."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from kafkawire.protocol.murmur2 import murmur2
 __all__ = ["KeyPartitioner", "Partitioner", "key_partitioner"]
 
 KeyPartitioner = Callable[[bytes, int], int]
-"""(key, number of partitions) -> partition."""
+"""(key, number of partitions) -> partition, for records with a key."""
 Partitioner = Callable[["bytes | None", int], int]
-"""The same, asked for records without a key too."""
+"""(key or None, number of partitions) -> partition, for records with and without a key."""
 
 
 def by_murmur2(key: bytes, partitions: int) -> int:
-    """As the Java client: over all partitions, whether they have a leader or not (traps 116, 118)."""
+    """Partition of a key as in the Java client: over all partitions, with and without a leader (traps 116, 118)."""
     return murmur2(key) % partitions
 
 
 def by_crc32(key: bytes, partitions: int) -> int:
-    """As librdkafka's 'consistent' (trap 117)."""
+    """Partition of a key as with librdkafka's 'consistent' (trap 117)."""
     return crc32(key) % partitions
 
 
@@ -30,7 +30,7 @@ _NAMED: dict[str, KeyPartitioner] = {"murmur2": by_murmur2, "consistent": by_crc
 
 
 def key_partitioner(partitioner: str | Partitioner) -> KeyPartitioner | None:
-    """The hash behind a name, None for a function of the user's own; raises ConfigurationError for an unknown name."""
+    """Return the partitioner of a name, None for a function; raises ConfigurationError for an unknown name."""
     if not isinstance(partitioner, str):
         return None
     if partitioner not in _NAMED:

@@ -1,4 +1,4 @@
-"""What the sender does at each step: reap answers, drain the accumulator, write requests. It never waits."""
+"""The sender: drains the accumulator into Produce requests, and decides on every batch by its answer. It never waits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.cluster.link_slots import LinkRole
 from kafkawire.core.cluster.topic_ids import answered_topic, version_for_topics
 from kafkawire.core.produce.accumulator import Accumulator
-from kafkawire.core.produce.batch import NO_SEQUENCE, Batch
-from kafkawire.core.produce.partition_queue import PartitionQueue
-from kafkawire.core.produce.sequences import Idempotence
+from kafkawire.core.produce.batch import Batch
+from kafkawire.core.produce.producer_id import ProducerId
+from kafkawire.core.produce.sequences import NO_SEQUENCE
 from kafkawire.errors import (
     DecodeError,
     DeliveryTimedOut,
@@ -40,19 +40,21 @@ log = logging.getLogger("kafkawire.producer")
 FIRST_V2 = 3
 """Produce version from which batches have format v2; v2 of the API carries magic 1, older ones magic 0."""
 BACKLOG_PAUSE = 0.01
-"""Seconds until a broker that reads too slowly is looked at again with acks=0, where no reply tells."""
+"""Seconds until the next look at a broker that reads too slowly, with acks=0, where no answer tells."""
 
 _MAYBE_WRITTEN = {ErrorCode.REQUEST_TIMED_OUT, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND}
+"""Errors of batches that may have been written; without sequences, a retry may write them a second time."""
 _TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
 _NEW_PRODUCER_ID = {
     ErrorCode.UNKNOWN_PRODUCER_ID,
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.INVALID_PRODUCER_ID_MAPPING,
 }
+"""Errors after which a broker takes nothing more under the present producer id."""
 
 
 @dataclass(slots=True)
-class InFlight:
+class SentRequest:
     """One Produce request that is not answered yet."""
 
     pending: Pending
@@ -60,7 +62,8 @@ class InFlight:
     batches: list[Batch]
     version: int
     deadline: float
-    topic_names: dict[bytes, str]
+    topic_names: Mapping[bytes, str]
+    """Names of the topics by id, if the request went by ids."""
 
 
 @dataclass(slots=True)
@@ -68,19 +71,19 @@ class Node:
     """One broker as the sender sees it."""
 
     link: BrokerLink | None = None
-    in_flight: deque[InFlight] = field(default_factory=deque)
+    in_flight: deque[SentRequest] = field(default_factory=deque)
+    """Requests in the order in which they were sent, which is that of their answers."""
     idle_until: float = 0.0
+    """Time until which the broker asks for no more requests."""
 
 
 class Sender:
-    """The one that empties an accumulator. `step` runs in one flow at a time."""
+    """Drains an accumulator into Produce requests. `step` and `stop` run in the sender's flow, one call at a time."""
 
-    def __init__(
-        self, client: ClusterClient, accumulator: Accumulator, options: ProducerOptions, idempotence: Idempotence
-    ) -> None:
+    def __init__(self, client: ClusterClient, accumulator: Accumulator, options: ProducerOptions) -> None:
         self._client = client
         self._accumulator = accumulator
-        self._idempotence = idempotence
+        self._producer_id = ProducerId(client, accumulator.signal, accumulator.topics.restart_sequences, options)
         self._acks = -1 if options["acks"] == "all" else int(options["acks"])
         self._codec = Codec.by_name(options["compression_type"])
         self._level = options["compression_level"]
@@ -93,24 +96,20 @@ class Sender:
         self._role = LinkRole("produce")
         self._nodes: dict[int, Node] = {}
         self._snapshot = client.metadata.snapshot
-        """The metadata of the present step: one snapshot from its beginning to its end."""
-        self.closing = False
-        """Whether to finish once nothing is queued."""
-        self.abandon = False
-        """Whether to finish at once."""
+        """Metadata of the present step: one snapshot from its beginning to its end."""
 
     def step(self) -> tuple[float, bool]:
-        """Everything that can be done now; returns when to come again and whether there is nothing left to do."""
+        """Do everything that can be done now; returns the time of the next step, and True if there will be none to do."""
         accumulator = self._accumulator
         while True:
             now = self._client.net.now()
             self._follow_metadata()
-            due = self._reap(now)
+            due = self._collect_answers(now)
             links, connect_due = self._links(now)
             drained = accumulator.drain(now, dict.fromkeys(links, self._max_request), self._snapshot.leader)
             for batch in drained.expired:
-                self._give_up(batch, self._timed_out(batch, now))
-            for line in drained.losses:
+                self._fail(batch, self._timed_out(batch, now))
+            for line in drained.loss_lines:
                 log.warning("%s", line)
             if drained.leaderless:
                 self._client.metadata.suspect()
@@ -119,13 +118,12 @@ class Sender:
             if drained.taken or drained.expired:
                 continue
             due = min(due, drained.due, connect_due, self._client.updater.keep_fresh(accumulator.signal))
-            finished = self.closing and drained.empty
-            if finished and self._acks == 0 and self._backlog():
+            if drained.finished and self._acks == 0 and self._backlog():
                 return now + BACKLOG_PAUSE, False  # closing the links would lose it
-            return due, finished
+            return due, drained.finished
 
     def stop(self) -> list[Batch]:
-        """Close the links to the brokers; returns the batches whose fate is unknown now."""
+        """Close the links to the brokers; returns the batches in flight, which may or may not be written."""
         lost = []
         for node in self._nodes.values():
             for request in node.in_flight:
@@ -136,7 +134,8 @@ class Sender:
 
     # ---- answers
 
-    def _reap(self, now: float) -> float:
+    def _collect_answers(self, now: float) -> float:
+        """Handle the answers that have come; returns the deadline of the next one."""
         due = NEVER
         for node in self._nodes.values():
             queue = node.in_flight
@@ -144,12 +143,12 @@ class Sender:
                 late = RequestTimedOut(f"{queue[0].link.address} did not answer Produce in time")
                 queue[0].link.link.fail(late)
             while queue and queue[0].pending.done:
-                self._answered(node, queue.popleft(), now)
+                self._handle_answer(node, queue.popleft(), now)
             if queue:
                 due = min(due, queue[0].deadline)
         return due
 
-    def _answered(self, node: Node, request: InFlight, now: float) -> None:
+    def _handle_answer(self, node: Node, request: SentRequest, now: float) -> None:
         try:
             frame = request.pending.result()
             response: ProduceResponse = decode_response(ProduceResponse, request.version, frame)
@@ -158,98 +157,98 @@ class Sender:
             log.warning("produce to %s: %s; its %d batches are sent again", request.link.address, error, len(request.batches))
             self._client.metadata.suspect()
             for batch in request.batches:
-                self._failed(batch, error, now, retriable=True)
+                self._retry_or_fail(batch, error, now, retriable=True)
             return
         request.link.note_throttle(response, ProduceRequest, request.version, now)
         node.idle_until = request.link.muted_until
-        self._apply(request, response, now)
+        self._handle_partitions(request, response, now)
 
-    def _apply(self, request: InFlight, response: ProduceResponse, now: float) -> None:
-        answers: dict[tuple[str, int], Any] = {}
+    def _handle_partitions(self, request: SentRequest, response: ProduceResponse, now: float) -> None:
+        answers: dict[tuple[str | None, int], Any] = {}
         for topic in response.responses:
             name = answered_topic(request.topic_names, topic.topic_id, topic.name)
-            if name is not None:
-                answers.update({(name, partition.index): partition for partition in topic.partition_responses})
+            for partition in topic.partition_responses:
+                answers[name, partition.index] = partition
         for batch in request.batches:
-            answer = answers.get((batch.queue.topic, batch.queue.index))
+            answer = answers.get((batch.topic, batch.partition))
             if answer is None:
                 error = DecodeError(
                     "the answer has nothing on a partition that was sent", api="Produce", version=request.version
                 )
-                self._failed(batch, error, now, retriable=True)
+                self._retry_or_fail(batch, error, now, retriable=True)
             elif answer.error_code == 0:
                 offset = answer.base_offset if answer.base_offset >= 0 else None
-                self._accumulator.complete(batch, None, offset, answer.log_append_time_ms)
+                self._accumulator.acknowledge(batch, offset, answer.log_append_time_ms)
             else:
-                self._refused(batch, answer.error_code, answer.error_message, now)
+                self._handle_error(batch, answer.error_code, answer.error_message, now)
 
-    def _refused(self, batch: Batch, error_code: int, text: str | None, now: float) -> None:
-        """A broker answered a batch with an error."""
-        queue, code = batch.queue, ErrorCode.of(error_code)
+    def _handle_error(self, batch: Batch, error_code: int, text: str | None, now: float) -> None:
+        """Decide on a batch that a broker answered with an error."""
+        code = ErrorCode.of(error_code)
         if code is ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            self._accumulator.complete(batch)  # it was written by an earlier attempt (trap 63)
+            self._accumulator.acknowledge(batch)  # an earlier attempt has written it (trap 63)
             return
         if code in _TOO_LARGE and batch.count > 1:
             self._accumulator.split(batch)
             return
-        where = f"{queue.topic} partition {queue.index}"
+        where = f"{batch.topic} partition {batch.partition}"
         error = broker_error(error_code, f"{where}: {text}" if text else where)
         if code.refresh_metadata:
             self._client.metadata.suspect()
-        if self._idempotence.active and code in _NEW_PRODUCER_ID:
-            self._idempotence.renew(f"{where}: {code.name}")
-            self._failed(batch, error, now, retriable=True)
-        elif self._idempotence.active and code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
-            # Only the oldest one tells of a loss; those behind a failed batch are merely early (trap 63).
-            if queue.is_oldest(batch) and batch.attempts:
-                self._idempotence.renew(f"{where}: {code.name}")
-            self._failed(batch, error, now, retriable=True)
-        else:
-            self._failed(batch, error, now, retriable=code.retriable or code in _MAYBE_WRITTEN)
+        retriable = code.retriable or code in _MAYBE_WRITTEN
+        if self._producer_id.enabled and code in _NEW_PRODUCER_ID:
+            self._producer_id.renew(f"{where}: {code.name}")
+            retriable = True
+        elif self._producer_id.enabled and code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+            # Only the oldest batch tells of a loss; those behind a failed batch are merely early (trap 63).
+            if batch.attempts and self._accumulator.topics.is_oldest(batch):
+                self._producer_id.renew(f"{where}: {code.name}")
+            retriable = True
+        self._retry_or_fail(batch, error, now, retriable=retriable)
 
-    def _failed(self, batch: Batch, error: KafkaError, now: float, *, retriable: bool) -> None:
-        batch.attempts += 1
-        batch.cause = error
+    def _retry_or_fail(self, batch: Batch, error: KafkaError, now: float, *, retriable: bool) -> None:
+        batch.note_failure(error)
         if retriable and self._acks != 0 and batch.attempts <= self._retries and batch.expires > now:
             self._accumulator.retry(batch, now + self._client.retry_backoff.delay(batch.attempts))
             return
-        self._give_up(batch, self._timed_out(batch, now) if batch.expires <= now and retriable else error)
+        self._fail(batch, self._timed_out(batch, now) if batch.expires <= now and retriable else error)
 
     def _timed_out(self, batch: Batch, now: float) -> DeliveryTimedOut:
-        queue = batch.queue
-        why = self._obstacle(queue, now) or batch.cause or "no broker took it"
+        cause = batch.completion.cause
+        why = self._obstacle(batch, now) or cause or "no broker took it"
         error = DeliveryTimedOut(
-            f"{batch.count} records for {queue.topic} partition {queue.index} were not acknowledged "
+            f"{batch.count} records for {batch.topic} partition {batch.partition} were not acknowledged "
             f"within delivery_timeout_ms, after {batch.attempts} attempts: {why}"
         )
-        error.__cause__ = batch.cause
+        error.__cause__ = cause
         return error
 
-    def _obstacle(self, queue: PartitionQueue, now: float) -> str | None:
-        """The obstacle that keeps the records of a partition from being sent at the moment, if there is one."""
-        node_id = self._client.metadata.snapshot.leader(queue.topic, queue.index)
+    def _obstacle(self, batch: Batch, now: float) -> str | None:
+        """Return a text about the obstacle that keeps a batch from being sent at the moment, if there is one."""
+        node_id = self._client.metadata.snapshot.leader(batch.topic, batch.partition)
         if node_id is None:
             return "the partition has no leader"
-        if self._idempotence.trouble is not None:
-            return f"no producer id can be had: {self._idempotence.trouble}"
+        if self._producer_id.trouble is not None:
+            return f"no producer id can be had: {self._producer_id.trouble}"
         node = self._nodes.get(node_id)
         if node is not None and node.idle_until > now:
             return f"broker {node_id} throttles this producer"
         return self._client.links.trouble(node_id, self._role)
 
-    def _give_up(self, batch: Batch, error: KafkaError) -> None:
+    def _fail(self, batch: Batch, error: KafkaError) -> None:
+        """Give a batch up."""
         if batch.sequence != NO_SEQUENCE:
             # Its sequence numbers are a gap now, which the broker will not accept (trap 65).
-            self._idempotence.renew(f"a batch was given up: {error}")
-        self._accumulator.complete(batch, error)
+            self._producer_id.renew(f"a batch was given up: {error}")
+        self._accumulator.fail(batch, error)
 
     # ---- brokers
 
     def _links(self, now: float) -> tuple[dict[int, BrokerLink], float]:
-        """Node id -> link of the brokers that can take a request; and when to look again."""
-        ready, due = self._idempotence.ready(now, self._in_flight() == 0)
-        if not ready:
-            return {}, due
+        """Return the links of the brokers that can take a request, by node id, and the time to look again."""
+        if not self._producer_id.advance(now, self._in_flight() == 0):
+            return {}, self._producer_id.retry_at
+        due = NEVER
         links = {}
         for node_id in self._accumulator.nodes(self._snapshot.leader):
             node = self._nodes.setdefault(node_id, Node())
@@ -285,7 +284,7 @@ class Sender:
             version, names = self._version(link, batches)
         except UnsupportedVersionError as error:
             for batch in batches:
-                self._give_up(batch, error)
+                self._fail(batch, error)
             return
         sealed = [batch for batch in batches if self._seal(batch, version)]
         if not sealed:
@@ -295,18 +294,18 @@ class Sender:
         pending = link.send(message, version, signal)
         if self._acks != 0:
             deadline = min(now + self._timeout, *(batch.expires for batch in sealed))
-            node.in_flight.append(InFlight(pending, link, sealed, version, deadline, names))
+            node.in_flight.append(SentRequest(pending, link, sealed, version, deadline, names))
             return
         for batch in sealed:
             # Nobody will say more than that it was handed to the network (trap 11).
             if pending.error is None:
-                self._accumulator.complete(batch)
+                self._accumulator.acknowledge(batch)
             else:
-                self._give_up(batch, NetworkError(str(pending.error)))
+                self._fail(batch, NetworkError(str(pending.error)))
 
     def _version(self, link: BrokerLink, batches: list[Batch]) -> tuple[int, dict[bytes, str]]:
-        """The version to send the batches in, and the names of their topics by id if it carries ids."""
-        topic_ids = {batch.queue.topic: self._topic_id(batch) for batch in batches}
+        """Return the version to send the batches in, and the names of their topics by id if it carries ids."""
+        topic_ids = {batch.topic: self._topic_id(batch) for batch in batches}
         version, names = version_for_topics(link, ProduceRequest, topic_ids)
         codec = self._codec
         if version < codec.format.first_produce:
@@ -315,44 +314,44 @@ class Sender:
         return version, names
 
     def _seal(self, batch: Batch, version: int) -> bool:
-        if self._idempotence.active and version >= FIRST_V2:
-            batch.queue.assign_sequence(batch, self._idempotence.producer)
+        if self._producer_id.enabled and version >= FIRST_V2:
+            self._accumulator.topics.assign_sequence(batch, self._producer_id.producer)
         try:
             batch.seal(2 if version >= FIRST_V2 else version // 2, self._codec, self._level)
         except KafkaError as error:
-            self._give_up(batch, error)
+            self._fail(batch, error)
             return False
         return True
 
     def _request(self, batches: list[Batch], names: Mapping[bytes, str]) -> ProduceRequest:
         topics: dict[str, ProduceRequest.TopicProduceData] = {}
         for batch in batches:
-            name = batch.queue.topic
+            name = batch.topic
             topic = topics.get(name)
             if topic is None:
                 topic = topics[name] = ProduceRequest.TopicProduceData(name=name)
                 if names:
                     topic.topic_id = self._topic_id(batch)
             topic.partition_data.append(
-                ProduceRequest.TopicProduceData.PartitionProduceData(index=batch.queue.index, records=batch.wire)
+                ProduceRequest.TopicProduceData.PartitionProduceData(index=batch.partition, records=batch.wire)
             )
         timeout_ms = int(self._timeout * 1000)
         return ProduceRequest(acks=self._acks, timeout_ms=timeout_ms, topic_data=list(topics.values()))
 
     def _topic_id(self, batch: Batch) -> bytes:
-        topic = self._snapshot.topics.get(batch.queue.topic)
+        topic = self._snapshot.topics.get(batch.topic)
         return topic.topic_id if topic is not None else ZERO_UUID
 
     # ---- metadata
 
     def _follow_metadata(self) -> None:
-        """Take up partitions that topics have got since, and topics that were created again."""
+        """Take up partitions that were added since the last step, and topics that were created again."""
         before, now = self._snapshot, self._client.metadata.snapshot
         if now is before:
             return
         self._snapshot = now
         for topic in now.topics.values():
-            self._accumulator.grow_topic(topic.name, len(topic.partitions))
+            self._accumulator.topics.grow(topic.name, len(topic.partitions))
             known = before.topics.get(topic.name)
             if known is not None and known.topic_id != topic.topic_id:
-                self._accumulator.restart_topic(topic.name)
+                self._accumulator.topics.replace_logs(topic.name)
