@@ -1,6 +1,6 @@
-"""A Kafka cluster in one process, to test Kafka clients against.
+"""Kafka cluster in one process, to test Kafka clients against.
 
-`MockCluster` runs it over TCP; `MemoryServer` runs the same brokers, a `Cluster`, without sockets, threads or clock.
+`MockCluster` runs it over TCP; `MemoryServer` runs the brokers of a `Cluster` without sockets, threads or clock.
 Names load on first use, because pytest imports this package in every test run (the fixture `mock_kafka`).
 """
 

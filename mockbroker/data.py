@@ -1,4 +1,4 @@
-"""Records into and out of a cluster without a client, and their form as JSON lines."""
+"""Loading and dumping of records without a client, and their form as JSON lines."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Record", "append_all", "append_records", "choose_partition", "dump", "from_plain", "load", "messages", "to_plain"]
 
-# Versions of Produce that carry the one and the other.
+# Versions of Produce that carry message sets and batches.
 _PRODUCE_MESSAGE_SET = 2
 _PRODUCE_BATCH = 9
 
 _BATCH_BYTES = 500_000
-"""Keys and values of a batch that is loaded: half of max.message.bytes."""
+"""Most bytes of keys and values in a loaded batch: half of max.message.bytes."""
 
 
 class Record(NamedTuple):
-    """One record to append. Without `partition` its key decides; `timestamp` is in milliseconds, None for now."""
+    """Record to append. Without `partition` its key decides; `timestamp` is in milliseconds, None for now."""
 
     topic: str
     value: bytes | None
@@ -41,12 +41,12 @@ class Record(NamedTuple):
 
 
 def choose_partition(cluster: Cluster, topic: str, key: bytes | None) -> int:
-    """Where a record without a partition goes: as in Java's client by its key, and without one to partition 0."""
+    """Choose the partition of a record: by its key as Java's client does, and without a key partition 0."""
     return 0 if key is None else murmur2(key) % len(cluster.topic(topic).partitions)
 
 
 def append_records(cluster: Cluster, topic: str, partition: int, batch: Sequence[Record], now: float) -> list[int]:
-    """Append records as one batch, as a producer would; their offsets. Raises BrokerError as a Produce request is refused."""
+    """Append records as one batch, as a producer would. Returns their offsets. Raises BrokerError as Produce does."""
     now_ms = cluster.wall_clock_ms(now)
     times = [now_ms if record.timestamp is None else record.timestamp for record in batch]
     values, keys = [record.value for record in batch], [record.key for record in batch]
@@ -60,7 +60,7 @@ def append_records(cluster: Cluster, topic: str, partition: int, batch: Sequence
 
 
 def messages(cluster: Cluster, topic: str, partition: int | None) -> list[Message]:
-    """What a topic or one of its partitions holds: by partition, then by offset."""
+    """Records of a topic or of one partition, by partition, then by offset."""
     partitions = cluster.topic(topic).partitions if partition is None else [cluster.partition(topic, partition)]
     found: list[Message] = []
     for one in partitions:
@@ -70,7 +70,7 @@ def messages(cluster: Cluster, topic: str, partition: int | None) -> list[Messag
 
 
 def to_plain(message: Message) -> dict[str, Any]:
-    """A record as JSON values: keys, values and headers as text, or as {"base64": ...} where they are no UTF-8."""
+    """Convert a record to JSON values: keys, values and headers as text, or as {"base64": ...} if they are no UTF-8."""
     return {
         "topic": message.topic,
         "partition": message.partition,
@@ -83,7 +83,7 @@ def to_plain(message: Message) -> dict[str, Any]:
 
 
 def dump(cluster: Cluster, file: IO[str]) -> None:
-    """Write every topic with its records as JSON lines, but those that brokers keep for themselves."""
+    """Write every topic that is not internal, with its records, as JSON lines."""
     for topic in cluster.topics.values():
         if topic.internal:
             continue
@@ -93,10 +93,10 @@ def dump(cluster: Cluster, file: IO[str]) -> None:
 
 
 def load(cluster: Cluster, lines: Iterable[str], now: float) -> int:
-    """Create topics and append records from JSON lines as `dump` writes them; how many records there were.
+    """Create topics and append records from JSON lines as `dump` writes them. Returns the number of records.
 
-    A topic that is there already stays as it is; one without a line of its own gets the partitions that its records name.
-    Raises ValueError with the number of the line that cannot be understood, before anything is loaded.
+    A topic that exists stays as it is; one without a line of its own gets the partitions that its records name. Raises
+    ValueError with the number of a line that cannot be understood, before anything is loaded.
     """
     topics: dict[str, dict[str, Any]] = {}
     loaded: list[Record] = []
@@ -122,7 +122,7 @@ def load(cluster: Cluster, lines: Iterable[str], now: float) -> int:
 
 
 def append_all(cluster: Cluster, loaded: Iterable[Record], now: float) -> list[tuple[int, int]]:
-    """Append records of any topics and partitions, neighbours of one partition as one batch; partition and offset of each."""
+    """Append records of any topics, neighbours of one partition as one batch. Returns partition and offset of each."""
 
     def place(record: Record) -> tuple[str, int]:
         chosen = choose_partition(cluster, record.topic, record.key) if record.partition is None else record.partition
@@ -136,7 +136,7 @@ def append_all(cluster: Cluster, loaded: Iterable[Record], now: float) -> list[t
 
 
 def from_plain(plain: Any, topic: str | None = None) -> Record:
-    """The record that JSON values describe; `topic` and all but the value may be left out. Raises ValueError.
+    """Convert JSON values to a record; all but the value may be left out, the topic if it is given. Raises ValueError.
 
     An offset is ignored: the log gives it.
     """

@@ -1,4 +1,4 @@
-"""`MockCluster`: a Kafka cluster on TCP for a test, with what the test may do to it."""
+"""`MockCluster`: a Kafka cluster on TCP for tests, with its brokers, topics, groups, faults, journal and clock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["MockBroker", "MockCluster"]
 
 
 class MockBroker:
-    """One broker of a running `MockCluster`. Any thread may call it."""
+    """One broker of a running `MockCluster`. Thread-safe."""
 
     def __init__(self, cluster: Cluster, server: Server, broker_id: int) -> None:
         self.id = broker_id
@@ -43,23 +43,23 @@ class MockBroker:
 
     @property
     def port(self) -> int:
-        """The port stays the same when the broker is stopped and started."""
+        """Port that the broker listens on; a restart keeps it."""
         return self._server.ports.get(self.id, 0)
 
     @property
     def address(self) -> str:
-        """The two as host:port: where it listens."""
+        """Address as host:port that the broker listens on."""
         return format_address(self.host, self.port)
 
     @property
     def advertised(self) -> str:
-        """The host:port that brokers tell clients to connect to."""
+        """Address as host:port that clients are told to connect to."""
         return format_address(self._broker.host, self._broker.port)
 
     def advertise(self, host: str, port: int) -> None:
-        """Have clients told of another address, such as that of a proxy; it stays until the cluster is started again.
+        """Advertise another address, such as that of a proxy, until the cluster is started again.
 
-        Raises TypeError, and ValueError for what is no port.
+        Raises TypeError, and ValueError for a number that is no port.
         """
         check_argument("host", host, str)
         check_argument("port", port, int)
@@ -75,15 +75,15 @@ class MockBroker:
         return self._broker.online
 
     def stop(self) -> None:
-        """Cut its connections, refuse new ones, and move what it led to other replicas. Does nothing when it is stopped."""
+        """Cut the broker's connections, refuse new ones, and move what it leads to other replicas. Idempotent."""
         self._server.call(self._stop)
 
     def start(self) -> None:
-        """Let it come back on the same port. Does nothing when it runs."""
+        """Start the broker again on its port. Does nothing if it runs."""
         self._server.call(self._start)
 
     def restart(self) -> None:
-        """Stop and start it, with nothing in between."""
+        """Stop and start the broker, with nothing in between."""
         self._server.call(self._restart)
 
     def _restart(self) -> None:
@@ -105,19 +105,19 @@ class MockBroker:
 
 
 class MockCluster:
-    """A Kafka cluster in this process. Use it as a context manager, or `start()` and `close()` it. Any thread may call it.
+    """Kafka cluster in this process. Use it as a context manager, or `start()` and `close()` it. Thread-safe.
 
     brokers: how many; their ids count from first_broker_id. topics: partitions by topic. version: the Kafka version to imitate,
     from "0.8.2" on. port: of the first broker, the others have the next ones, or one in port_step; 0 for free ports. host: the
     address to listen on.
-    advertised_host: what clients are told to connect to, if that is another; `MockBroker.advertise` changes the port too.
+    advertised_host: host that clients are told to connect to, if it is another; `MockBroker.advertise` changes the port too.
     racks: of the brokers, in turn. tls: a server-side context, for TLS on every port. config: broker configurations by Kafka's
     names. reassignment_seconds: how long partitions take to move to other replicas when a client asks for it.
-    clock: "held" if time is to stand still but for `clock.advance`.
+    clock: "held" if time stands still except for `clock.advance`.
 
     `fail`, `delay`, `hold`, `drop`, `disconnect`, `throttle`, `corrupt`, `mismatch`, `flip`, `cut` and `split` make faults (see
-    `mockbroker.observe.faults.Faults`), `check_faults` asserts that each has fired; `journal` has what clients sent; `clock`
-    may be held and advanced. Refusals raise BrokerError with Kafka's code.
+    `mockbroker.observe.faults.Faults`), `check_faults` asserts that each has fired; `journal` has the requests of clients;
+    `clock` may be held and advanced. Refusals raise BrokerError with Kafka's code.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class MockCluster:
             reassignment_seconds=reassignment_seconds,
             wall_clock_offset=offset,
         )
-        """The core. Use `call` to touch it while the cluster runs."""
+        """State of the cluster. Use `call` to touch it while the cluster runs."""
         for name, partitions in (topics or {}).items():
             cluster.create_topic(name, partitions)
         self.clock = MockClock(cluster, held=clock == "held")
@@ -169,7 +169,7 @@ class MockCluster:
         self.check_faults = faults.check
 
     def start(self) -> Self:
-        """Listen. Raises OSError if a port is taken, ValueError if it is none."""
+        """Start to listen. Raises OSError if a port is taken, ValueError if it is none."""
         self._server.start()
         return self
 
@@ -191,7 +191,7 @@ class MockCluster:
 
     @property
     def bootstrap(self) -> str:
-        """The addresses of all brokers, as clients take them in bootstrap.servers."""
+        """Addresses of all brokers, for bootstrap.servers of clients."""
         return ",".join(broker.address for broker in self.brokers.values())
 
     def create_topic(self, name: str, partitions: int = 1, *, replication_factor: int = -1, **configs: ConfigText) -> None:
@@ -207,7 +207,7 @@ class MockCluster:
         self.call(lambda: self.cluster.delete_topic(name))
 
     def add_broker(self) -> MockBroker:
-        """Let one more broker join, with the next id. Partitions move to it only if they are told to.
+        """Add a broker with the next id. Partitions move to it only on request.
 
         Raises OSError if its port is taken.
         """
@@ -222,7 +222,7 @@ class MockCluster:
         return added
 
     def remove_broker(self, broker: int) -> None:
-        """Let a broker leave for good; others take its place as leader and replica. ValueError for the last one."""
+        """Remove a broker for good; others take its place as leader and replica. Raises ValueError for the last broker."""
 
         def remove() -> None:
             self.cluster.remove_broker(broker)
@@ -236,12 +236,12 @@ class MockCluster:
         self.call(lambda: self.cluster.replication.set_replicas(self.cluster.partition(topic, partition), brokers))
 
     def move_coordinator(self, group: str, broker: int) -> None:
-        """Make a broker the coordinator of a group, and of those that are kept in the same partition."""
+        """Make a broker the coordinator of a group, and of all groups that the same partition keeps."""
         check_argument("group", group, str)
         self.call(lambda: self.cluster.move_coordinator(group, broker))
 
     def coordinator(self, group: str) -> int | None:
-        """The id of the broker that coordinates a group."""
+        """Id of the broker that coordinates a group; None if there is none."""
         check_argument("group", group, str)
         found = self.call(lambda: self.cluster.coordinator(group))
         return None if found is None else found.id
@@ -251,7 +251,7 @@ class MockCluster:
         self.call(lambda: self.cluster.move_leader(topic, partition, NO_LEADER if broker is None else broker))
 
     def leader(self, topic: str, partition: int) -> int | None:
-        """The id of the broker that leads a partition."""
+        """Id of the broker that leads a partition; None if there is none."""
         leader = self.call(lambda: self.cluster.partition(topic, partition).leader)
         return None if leader == NO_LEADER else leader
 
@@ -281,11 +281,11 @@ class MockCluster:
         return self.call(append)
 
     def messages(self, topic: str, partition: int | None = None) -> list[Message]:
-        """What a topic or one of its partitions holds: by partition, then by offset."""
+        """Records of a topic or of one partition, by partition, then by offset."""
         return self.call(lambda: data.messages(self.cluster, topic, partition))
 
     def load(self, path: str | Path) -> int:
-        """Create topics and append records from a file of JSON lines, as `dump` writes it; how many records there were.
+        """Create topics and append records from a file of JSON lines, as `dump` writes it. Returns the number of records.
 
         Raises ValueError for a line that cannot be understood, OSError.
         """
@@ -298,11 +298,11 @@ class MockCluster:
             self.call(lambda: data.dump(self.cluster, file))
 
     def end_offset(self, topic: str, partition: int = 0) -> int:
-        """The offset that the next record of a partition will get."""
+        """Log end offset of a partition: the offset that its next record will get."""
         return self.call(lambda: self.cluster.partition(topic, partition).log.log_end_offset)
 
     def committed(self, group: str, topic: str, partition: int = 0) -> int | None:
-        """The offset that a group has committed for a partition."""
+        """Offset that a group has committed for a partition; None if there is none."""
         check_argument("group", group, str)
         check_argument("topic", topic, str)
         check_argument("partition", partition, Int32)
@@ -310,14 +310,14 @@ class MockCluster:
         return None if found is None else found.offset
 
     def commit(self, group: str, topic: str, partition: int, offset: int) -> None:
-        """Commit for a group that has no members, as administrators do who reset it. ValueError for a negative offset."""
+        """Commit for a group without members, as a reset by an administrator does. Raises ValueError for a negative offset."""
         check_argument("group", group, str)
         check_argument("offset", offset, int)
         if offset < 0:
             raise ValueError(f"a group cannot commit offset {offset}")
 
         def commit() -> None:
-            self.cluster.partition(topic, partition)  # refuses one that is not there
+            self.cluster.partition(topic, partition)  # raises for one that does not exist
             self.groups.commit(group, TopicPartition(topic, partition), offset, self.clock.now())
 
         self.call(commit)

@@ -1,4 +1,4 @@
-"""What clients may do, as the bit fields of authorized operations (KIP-430): everything, since the mock asks nobody."""
+"""Authorized operations as bit fields (KIP-430): all of them, since the mock has no authorizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a broker knows about the other end of one connection."""
+"""Client of one connection, as the broker knows it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["Client"]
 
 @dataclass(slots=True)
 class Client:
-    """A client, as far as its connection tells."""
+    """Client of one connection."""
 
     connection: int
-    """Connections of a cluster are numbered in the order in which they were made."""
+    """Number of the connection: those of a cluster are numbered in the order in which they were made."""
     host: str = "127.0.0.1"
-    """The address that it connects from."""
+    """Address that the client connects from."""
     software_name: str = ""
-    """As told in ApiVersions since version 3 (KIP-511)."""
+    """Name that the client gave in ApiVersions, since version 3 (KIP-511)."""
     software_version: str = ""

@@ -1,4 +1,4 @@
-"""Changes to the configuration of topics and brokers: what AlterConfigs and IncrementalAlterConfigs have in common."""
+"""Changes to the configuration of topics and brokers, for AlterConfigs and IncrementalAlterConfigs."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["Change", "Operation", "ResourceType", "Revised", "change_configs", "
 
 
 class ResourceType(IntEnum):
-    """What has a configuration. Of Kafka's other types the mock knows none: loggers (8), client metrics (16), groups (32)."""
+    """Types of resource with a configuration. The mock has none of loggers (8), client metrics (16) and groups (32)."""
 
     TOPIC = 2
     BROKER = 4
 
 
 class Operation(IntEnum):
-    """What IncrementalAlterConfigs does with a value (KIP-339)."""
+    """Operations of IncrementalAlterConfigs on a value (KIP-339)."""
 
     SET = 0
     DELETE = 1
@@ -35,7 +35,7 @@ class Operation(IntEnum):
 
 
 class Change(NamedTuple):
-    """One configuration that a request mentions."""
+    """Change of one configuration that a request names."""
 
     name: str
     operation: int
@@ -44,18 +44,18 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Resource:
-    """A configuration that can be changed."""
+    """Configuration of one resource, and the rules for its changes."""
 
     present: dict[str, str]
     definitions: Mapping[str, ConfigDefinition]
     effective: Callable[[str], str]
-    """The value that counts now."""
+    """Returns the value of a configuration that is in effect."""
     check: Callable[[Mapping[str, str]], None]
     """Raises BrokerError for a whole configuration that Kafka refuses."""
 
 
 class Revised(NamedTuple):
-    """How a change ended."""
+    """Outcome of a change."""
 
     error: ErrorCode = ErrorCode.NONE
     message: str | None = None
@@ -64,7 +64,7 @@ class Revised(NamedTuple):
 def change_configs(
     context: RequestContext, kind: int, name: str, changes: Sequence[Change], *, replace: bool, validate_only: bool
 ) -> Revised:
-    """Change the configuration of a resource; with `replace`, what is not mentioned goes back to its default."""
+    """Change the configuration of a resource; with `replace`, configurations without a change go back to their default."""
     try:
         error = context.injected_error(name)
         if error is not None:
@@ -74,7 +74,7 @@ def change_configs(
         new = revise({} if replace else resource.present, changes, resource.definitions, resource.effective)
         resource.check(new)
     except BrokerError as refusal:
-        # Kafka keeps to itself what it has not foreseen.
+        # Kafka sends no message with errors that it did not foresee.
         return Revised(refusal.error, None if refusal.error is ErrorCode.UNKNOWN_SERVER_ERROR else refusal.context)
     if not validate_only:
         resource.present.clear()
@@ -88,7 +88,7 @@ def revise(
     definitions: Mapping[str, ConfigDefinition],
     effective: Callable[[str], str],
 ) -> dict[str, str]:
-    """A configuration with changes. Raises BrokerError for an operation that does not fit."""
+    """Apply changes to a configuration and return the new one. Raises BrokerError for an operation that does not fit."""
     new = dict(present)
     for name, operation, value in changes:
         match operation:
@@ -141,7 +141,7 @@ def _topic(context: RequestContext, name: str) -> _Resource:
 
 
 def _broker(context: RequestContext, name: str) -> _Resource:
-    """One broker by its id, or with an empty name all of them."""
+    """Configuration of one broker by its id, or with an empty name of all brokers."""
     if name and not name.lstrip("-").isdigit():
         raise broker_error(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if name and int(name) != context.broker.id:

@@ -1,7 +1,7 @@
-"""One connection to one broker, without IO: bytes and time in, bytes out, one request at a time and in order, as in Kafka.
+"""Broker's side of one connection, without IO: bytes and time in, bytes out, one request at a time and in order, as in Kafka.
 
-Whoever drives it (the TCP server, a simulation) feeds `received`, calls `serve` then and after `on_ready`, runs the cluster's
-timers, writes what `take_output` gives, and closes once `closing` is set and everything is written.
+A driver (the TCP server, a simulation) feeds `received`, calls `serve` afterwards and after `on_ready`, runs the cluster's
+timers, writes the parts that `take_output` returns, and closes once `closing` is set and everything is written.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ if TYPE_CHECKING:
 __all__ = ["ServerConnection"]
 
 _QUEUE_LIMIT = 1 << 20
-"""Bytes of requests that may wait their turn before the connection takes no more input."""
+"""Bytes of queued requests above which the connection takes no more input."""
 
 _QUEUE_OVERHEAD = 256
-"""Bytes that a request takes there beside its body, roughly: those without a body must not be for free."""
+"""Bytes that a queued request counts beside its body, so that requests without a body are limited too."""
 
 _OUTPUT_LIMIT = 1 << 20
-"""Bytes of answers that may wait to be written before the next request is taken up."""
+"""Bytes of unwritten responses above which no further request is served."""
 
 
 def _nobody() -> None:
-    """Where there is no driver any more."""
+    """Replaces `on_ready` once the driver is gone."""
 
 
 class _Turn:
-    """The request that is being served."""
+    """Request that is being served."""
 
     __slots__ = ("answered", "exchange", "faults")
 
@@ -55,11 +55,11 @@ class _Turn:
         self.exchange = exchange
         self.faults: Sequence[StrikingFault] = ()
         self.answered = False
-        """Whether there is an answer that faults have been told of."""
+        """True once the faults have been asked about the answer."""
 
 
 class ServerConnection:
-    """The broker's side of one connection.
+    """Broker's side of one connection.
 
     services: of the cluster. number: tells the connections of a cluster apart in its journal. host: the client's address.
     on_ready: called when something happened that this connection waits for, from wherever it happened, to have `serve` called
@@ -89,7 +89,7 @@ class ServerConnection:
         self, services: ClusterServices, broker: Broker, number: int, on_ready: Callable[[], None], host: str = "127.0.0.1"
     ) -> None:
         self.closing = False
-        """Nothing more will be answered."""
+        """True once no further request is answered: the driver closes after writing the output."""
         self._services = services
         self._cluster = services.cluster
         self._faults = services.observers.faults
@@ -108,11 +108,11 @@ class ServerConnection:
 
     @property
     def wants_input(self) -> bool:
-        """Whether `received` may be called: not while too many requests wait their turn."""
+        """True if `received` may be called; False while too many requests are queued."""
         return not self.closing and self._queued_bytes < _QUEUE_LIMIT
 
     def received(self, data: bytes) -> None:
-        """Bytes from the client. What is no Kafka request ends the connection."""
+        """Take bytes from the client. Bytes that are no Kafka request end the connection."""
         try:
             requests = self._peer.received(data)
         except (DecodeError, NotKafkaError):
@@ -122,9 +122,9 @@ class ServerConnection:
         self._queued_bytes += sum([_QUEUE_OVERHEAD + len(body) for _, body in requests])
 
     def serve(self, now: float) -> bool:
-        """Take the next request up, or go on with the one that waits; False if waits or the room for output allow neither.
+        """Serve the next request, or go on with the waiting one. Returns False if it has to wait, or the output is full.
 
-        One request only, so that drivers can give other connections their turn.
+        One call serves one request, so that drivers can give other connections their turn.
         """
         if self.closing:
             return False
@@ -145,20 +145,20 @@ class ServerConnection:
         return True
 
     def take_output(self) -> list[Buffer]:
-        """What is to be written, in parts. Call `serve` once that is done: there is room for more answers."""
+        """Take the bytes to write, in parts. Call `serve` after writing them: there is room for more responses."""
         output, self._output, self._output_bytes = self._output, [], 0
         return output
 
     def wake(self) -> None:
-        """Something changed that the connection waits for."""
+        """Note a change that the connection waits for, and call `on_ready`."""
         if not self._ready:
             self._ready = True
             self._on_ready()
 
     def lost(self) -> None:
-        """The client is gone: let go of what came from it, of what was meant for it, and of whoever drives the connection.
+        """End the connection after the client has gone: drop queued requests, output, and the reference to the driver.
 
-        The driver holds the connection, so a way back to it would keep both until the garbage collector runs.
+        The driver holds the connection, so a reference back would keep both until the garbage collector runs.
         """
         self.closing = True
         if self._waiting is not None:
@@ -168,7 +168,7 @@ class ServerConnection:
         self._output.clear()
 
     def _begin(self, turn: _Turn, now: float) -> Answer:
-        """Take a request up."""
+        """Begin to serve a request."""
         exchange = turn.exchange
         header = exchange.header
         key = header.api_key
@@ -195,7 +195,7 @@ class ServerConnection:
     def _apply_faults(
         self, turn: _Turn, faults: Sequence[StrikingFault], when: When, proceed: Callable[[float], Answer], now: float
     ) -> Answer:
-        """What the faults want at this point, one after the other: first all waits, then silence; then go on."""
+        """Apply faults at one point: all of their waits in turn, then a silence; without silence, proceed."""
         for place, fault in enumerate(faults, 1):
             wait = fault.wait(when, turn.exchange, now)
             if wait is not None:
@@ -207,7 +207,7 @@ class ServerConnection:
         return proceed(now)
 
     def _unserved(self, exchange: Exchange) -> Answer:
-        """An API or version that this broker does not serve."""
+        """Answer a request whose API or version this broker does not serve."""
         profile, key = self._cluster.profile, exchange.header.api_key
         if key == ApiVersionsRequest.key and key in advertised(profile):
             exchange.response_version = 0
@@ -215,7 +215,7 @@ class ServerConnection:
         return HANG if profile.hangs_on_unknown else CLOSE
 
     def _proceed(self, turn: _Turn, answer: Answer, now: float) -> None:
-        """Wait, or give the answer."""
+        """Begin a wait, or give the answer."""
         if turn.faults and not turn.answered and not isinstance(answer, Wait):
             turn.answered = True
             found = answer
@@ -251,7 +251,7 @@ class ServerConnection:
         self._proceed(turn, self._give(deque(pieces), pause, last, now), now)
 
     def _give(self, pieces: deque[bytes], pause: float, last: Answer, now: float) -> Answer:
-        """Send the next piece of an answer, and say how it goes on."""
+        """Send the next piece of a response, then wait before the one after it."""
         piece = pieces.popleft()
         self._output.append(piece)
         self._output_bytes += len(piece)

@@ -1,4 +1,4 @@
-"""One request that a broker took up, with its answer: kept as raw frames, decoded when somebody asks."""
+"""Exchange: one request that a broker took up, with its response. Kept as raw frames, decoded on demand."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["Exchange"]
 
 _SMALL_BODY = 4096
-"""Bodies up to this size are copied: a view would keep all that was received with it."""
+"""Bodies up to this size are copied: a view would keep the whole buffer that they were received in."""
 
 _OVERHEAD = 256
-"""Bytes that an exchange takes beside its body and answer, roughly."""
+"""Bytes that an exchange takes beside its body and response, roughly."""
 
 
 class Exchange:
-    """One request, and its answer once there is one."""
+    """One request, and its response once there is one."""
 
     __slots__ = (
         "_body",
@@ -41,20 +41,20 @@ class Exchange:
 
     def __init__(self, when: float, broker: int, client: Client, header: RequestHeader, body: memoryview) -> None:
         self.time = when
-        """When the broker took the request up: seconds since the epoch, on the cluster's clock."""
+        """Time at which the broker took the request up: seconds since the epoch, on the cluster's clock."""
         self.broker: int = broker
         self.client: Client = client
-        """The other end of the connection: `client.connection` is its number, `client.software_name` what it calls itself."""
+        """Client of the connection: `client.connection` is the connection's number, `client.software_name` its own name."""
         self.header = header
         size = len(body)
         self._body: Buffer = bytes(body) if size <= _SMALL_BODY else body
         self.response_frame: list[Buffer] | None = None
-        """The answer as it was before faults damaged it, in parts."""
+        """Frame of the response before faults damaged it, in parts; None while there is none."""
         self.response_version = header.api_version
         self.response_time: float | None = None
-        """When it was given."""
+        """Time of the response: seconds since the epoch."""
         self.kept_bytes = _OVERHEAD + size
-        """What it takes of the journal's size; 0 once it has left the journal."""
+        """Bytes that the exchange counts in the journal; 0 once it has left the journal."""
 
     @property
     def api(self) -> str:
@@ -71,16 +71,16 @@ class Exchange:
 
     @property
     def request(self) -> Any:
-        """The request (a `protocol.request(api)`), decoded anew each time. Raises DecodeError if it was malformed.
+        """Request (a `protocol.request(api)`), decoded anew each time. Raises DecodeError if it is malformed.
 
-        Bytes behind it are ignored, as Kafka does: librdkafka's request for all topics has three too many.
+        Bytes behind the message are ignored, as Kafka does: librdkafka's request for all topics has three too many.
         """
         decode = codegen.decoder(protocol.request(self.header.api_key), self.version)
         return decode(self._body, 0)[0]
 
     @property
     def response(self) -> Any:
-        """The answer (a `protocol.response(api)`), decoded anew each time; None where none was sent, or not yet."""
+        """Response (a `protocol.response(api)`), decoded anew each time; None if none was sent, or not yet."""
         if self.response_frame is None:
             return None
         cls = protocol.response(self.header.api_key)
@@ -88,14 +88,14 @@ class Exchange:
 
     @property
     def readable_request(self) -> Any:
-        """The request; None if it was malformed."""
+        """Request; None if it is malformed."""
         try:
             return self.request
         except DecodeError:
             return None
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON values, under Kafka's own names; secrets as ***. What is malformed is null."""
+        """Exchange as JSON values, under Kafka's own names; secrets as ***, malformed messages as null."""
         return {
             "time": round(self.time, 6),
             "broker": self.broker,

@@ -1,7 +1,7 @@
-"""Fetch sessions (KIP-227): what one broker remembers of a client's partitions, so that both tell only what has changed.
+"""Fetch sessions (KIP-227): partitions that one broker remembers for a client, so that both send only changes.
 
-A partition of which there is nothing to tell rests: nobody looks at it until its log changes, so that a fetch of many
-partitions costs what those cost that are active.
+A partition without news rests: a fetch does not look at it until its log changes, so a fetch of many partitions costs as much
+as its active partitions.
 
 Kafka spreads the sessions of a broker over eight caches; the mock has one with all the slots.
 """
@@ -20,12 +20,12 @@ from mockbroker.state.waiting import Watchers
 __all__ = ["FINAL_EPOCH", "FIRST_EPOCH", "FetchSession", "FetchSessions", "PartitionKey", "next_epoch"]
 
 FIRST_EPOCH = 0
-"""Of a request that wants everything, and a session from then on."""
+"""Epoch of a full request that begins a session."""
 FINAL_EPOCH = -1
-"""Of a request that wants everything, and no session."""
+"""Epoch of a full request without a session, which ends the one it names."""
 
 _EVICTABLE_AFTER = 120.0
-"""Seconds without use after which any session may go, and since its beginning after which a larger one may take its place."""
+"""Seconds without use after which any session may be evicted; seconds of age after which a larger one may replace it."""
 _LAST_EPOCH = 2**31 - 1
 
 Wanted = FetchRequest.Topic.Partition
@@ -33,7 +33,7 @@ Answer = FetchResponse.FetchableTopicResponse.PartitionData
 
 
 class PartitionKey(NamedTuple):
-    """A partition as requests name it: by topic name before version 13, by id since."""
+    """Partition as requests name it: by topic name before version 13, by topic id since."""
 
     topic: str
     topic_id: bytes
@@ -41,30 +41,30 @@ class PartitionKey(NamedTuple):
 
 
 def next_epoch(epoch: int) -> int:
-    """What the request after this one must say."""
+    """Epoch of the request after the one with this epoch."""
     return 1 if epoch == _LAST_EPOCH else epoch + 1
 
 
 @dataclass(eq=False, slots=True)
 class _Cached:
-    """What was asked of a partition, and what was told of it last."""
+    """Partition of a session: the client's last request for it, and the last answer."""
 
     key: PartitionKey
     session: FetchSession
     wanted: Wanted
     place: int
-    """In the order of its session."""
+    """Position in the order of the session."""
     high_watermark: int = -1
     log_start_offset: int = -1
     watched: Watchers | None = None
-    """The changes of its log, once it has rested."""
+    """Watchers of its log, once it has rested."""
 
     def wake(self) -> None:
-        """Its log has changed."""
+        """Make the partition active after a change of its log."""
         self.session.stir(self)
 
     def watch(self, changes: Watchers | None) -> None:
-        """Hear of these changes, and of no others."""
+        """Wait for these changes, in place of those before."""
         if self.watched is not changes:
             if self.watched is not None:
                 self.watched.remove(self)
@@ -73,7 +73,7 @@ class _Cached:
                 changes.add(self)
 
     def learn(self, answer: Answer) -> bool:
-        """Remember an answer, and say whether it tells anything new."""
+        """Remember an answer. Returns True if it has news for the client."""
         new = (
             bool(answer.records)
             or answer.error_code != 0
@@ -81,27 +81,27 @@ class _Cached:
             or answer.diverging_epoch is not None
             or (self.high_watermark, self.log_start_offset) != (answer.high_watermark, answer.log_start_offset)
         )
-        self.high_watermark = answer.high_watermark  # -1 with an error: the partition is told again when that is over
+        self.high_watermark = answer.high_watermark  # -1 with an error: the end of the error is news
         self.log_start_offset = answer.log_start_offset
         return new
 
 
 class FetchSession:
-    """The partitions of one session, the one that brought records last at the end, so that all get their turn."""
+    """Partitions of one session. One that brought records goes to the end, so that all get their turn."""
 
     __slots__ = ("_active", "_partitions", "_places", "begun", "by_topic_id", "changed", "epoch", "id", "used")
 
     def __init__(self, session_id: int, now: float, *, by_topic_id: bool) -> None:
         self.id = session_id
         self.epoch = next_epoch(FIRST_EPOCH)
-        """What the next request must say."""
+        """Epoch that the next request must have."""
         self.by_topic_id = by_topic_id
         self.begun = self.used = now
         self.changed = Watchers()
-        """Woken when a partition does not rest any more."""
+        """Woken when a partition becomes active."""
         self._partitions: dict[PartitionKey, _Cached] = {}
         self._active: set[_Cached] = set()
-        """Partitions that do not rest."""
+        """Partitions that a fetch has to look at."""
         self._places = count()
 
     def __len__(self) -> int:
@@ -109,16 +109,16 @@ class FetchSession:
 
     @property
     def rests(self) -> bool:
-        """Whether there are partitions that rest."""
+        """True if some partitions rest."""
         return len(self._active) < len(self._partitions)
 
     def wanted(self, *, resting: bool) -> list[tuple[PartitionKey, Wanted]]:
-        """The partitions, those that rest or not, with what was asked of them last."""
+        """Active partitions with the client's last request for each; with `resting`, all partitions."""
         chosen = self._partitions.values() if resting else self._active
         return [(cached.key, cached.wanted) for cached in sorted(chosen, key=lambda cached: cached.place)]
 
     def update(self, changed: Iterable[tuple[PartitionKey, Wanted]], forgotten: Iterable[PartitionKey]) -> None:
-        """Take over what a request changes."""
+        """Apply the changes of an incremental request."""
         for key, wanted in changed:
             cached = self._partitions.get(key)
             if cached is None:
@@ -129,7 +129,7 @@ class FetchSession:
             self._forget(key)
 
     def learn(self, key: PartitionKey, answer: Answer) -> bool:
-        """Whether an answer must be sent, since it tells something new. Its partition does not rest."""
+        """Remember an answer, whose partition becomes active. Returns True if it has news for the client."""
         cached = self._partitions[key]
         self._active.add(cached)
         new = cached.learn(answer)
@@ -138,18 +138,18 @@ class FetchSession:
         return new
 
     def rest(self, key: PartitionKey, changes: Watchers) -> None:
-        """Let a partition rest: there will be nothing to tell of it before one of these changes."""
+        """Let a partition rest until one of these changes."""
         cached = self._partitions[key]
         cached.watch(changes)
         self._active.discard(cached)
 
     def stir(self, cached: _Cached) -> None:
-        """Let a partition rest no more."""
+        """Make a partition active."""
         self._active.add(cached)
         self.changed.wake()
 
     def end(self) -> None:
-        """Forget all partitions."""
+        """Remove all partitions."""
         for key in list(self._partitions):
             self._forget(key)
 
@@ -161,9 +161,10 @@ class FetchSession:
 
 
 class FetchSessions:
-    """The sessions of one broker, at most `slots` of them.
+    """Fetch sessions of one broker.
 
-    `numbers` are their ids. If all brokers of a cluster share them, a session at the wrong broker is always found out.
+    slots: most sessions at a time. numbers: their ids; all brokers of a cluster share them, so that a session id at the wrong
+    broker is always unknown there.
     """
 
     __slots__ = ("_numbers", "_sessions", "_slots")
@@ -177,7 +178,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def open(self, size: int, now: float, *, by_topic_id: bool) -> FetchSession | None:
-        """A new session for so many partitions; None if there is no room for it."""
+        """Open a session for so many partitions. Returns None if there is no room for it."""
         if not self._make_room(size, now):
             return None
         session = FetchSession(next(self._numbers), now, by_topic_id=by_topic_id)
@@ -185,7 +186,7 @@ class FetchSessions:
         return session
 
     def go_on(self, session_id: int, epoch: int, now: float, *, by_topic_id: bool) -> FetchSession | ErrorCode:
-        """The session of an incremental request, which has used this epoch up; or why it cannot be served."""
+        """Find the session of an incremental request and use its epoch up. Returns the error if it cannot be served."""
         session = self._sessions.get(session_id)
         if session is None:
             return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
@@ -198,13 +199,13 @@ class FetchSessions:
         return session
 
     def close(self, session_id: int) -> None:
-        """Forget a session. Does nothing if there is none."""
+        """Delete a session. Does nothing if there is none."""
         session = self._sessions.pop(session_id, None)
         if session is not None:
             session.end()
 
     def clear(self) -> None:
-        """Forget all, as a broker does that stops."""
+        """Delete all sessions, since the broker stops."""
         for session_id in list(self._sessions):
             self.close(session_id)
 

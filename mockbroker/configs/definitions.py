@@ -1,4 +1,4 @@
-"""Configurations: what topics and brokers of each version know, as recorded in configs.json, and where a value comes from.
+"""Definitions of the configurations of topics and brokers in each version, from configs.json; values with their sources.
 
 Left out: documentation.
 """
@@ -25,7 +25,7 @@ __all__ = [
 
 
 class ConfigType(IntEnum):
-    """What kind of value a configuration has, as DescribeConfigs numbers it (KIP-569)."""
+    """Types of configuration values, as DescribeConfigs numbers them (KIP-569)."""
 
     BOOLEAN = 1
     STRING = 2
@@ -39,7 +39,7 @@ class ConfigType(IntEnum):
 
 
 class Source(IntEnum):
-    """Where a value comes from, strongest first (KIP-226)."""
+    """Sources of a value, strongest first (KIP-226)."""
 
     TOPIC = 1
     BROKER = 2
@@ -49,29 +49,29 @@ class Source(IntEnum):
 
 
 class ConfigDefinition(NamedTuple):
-    """One configuration."""
+    """Definition of one configuration."""
 
     type: ConfigType
     default: str | None
     synonym: str | None
-    """The broker configuration that a topic without its own takes the value from."""
+    """Broker configuration from which a topic takes the value if it has none of its own."""
     valid: str
-    """Which values it takes, in the words of Kafka's documentation; empty for all of its type."""
+    """Valid values, in the words of Kafka's documentation; empty for all of the type."""
     read_only: bool = False
     sensitive: bool = False
 
 
 class KnownConfigs(NamedTuple):
-    """All that one version has, by name."""
+    """Configurations of one version, by name."""
 
     topic: Mapping[str, ConfigDefinition]
     broker: Mapping[str, ConfigDefinition]
     defaults: Mapping[str, str]
-    """Of brokers, where there is one."""
+    """Default values of broker configurations that have one."""
 
 
 class ConfigValue(NamedTuple):
-    """A value, the name under which it was given, and where."""
+    """Value of a configuration, with the name under which it was given and its source."""
 
     name: str
     value: str
@@ -89,19 +89,19 @@ def known_configs(version: tuple[int, ...]) -> KnownConfigs:
 
 
 def broker_config_names() -> Collection[str]:
-    """Names of broker configurations of any version."""
+    """Names of the broker configurations of all versions."""
     names: Collection[str] = _recorded()["broker"].keys()
     return names
 
 
 @cache
 def _recorded() -> Any:
-    """The file, which `tests.real.record_configs` describes."""
+    """Contents of configs.json; `tests.real.record_configs` writes and describes it."""
     return json.loads(Path(__file__).with_name("configs.json").read_text(encoding="utf-8"))
 
 
 def _definitions(recorded: Mapping[str, dict[str, Any]], version: tuple[int, ...]) -> dict[str, ConfigDefinition]:
-    """The latest facts of each configuration up to a version. Null is for one that is not there any more."""
+    """Latest definition of each configuration up to a version. Null stands for a configuration that was removed."""
     found = {}
     for name, changes in recorded.items():
         facts = next((changes[since] for since in reversed(changes) if _number(since) <= version), None)
@@ -115,13 +115,13 @@ def _number(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
-# Where the mock is configured otherwise than Kafka is by default: as many replicas as three brokers can have (capped at their
-# number, so that a stopped broker loses no partition), and groups that start at once.
+# Configurations that differ from Kafka's defaults: as many replicas as three brokers can have (capped at their number), so that
+# a stopped broker loses no partition, and groups that start at once.
 _MOCK_STATIC = {"default.replication.factor": "3", "group.initial.rebalance.delay.ms": "0"}
 
 _ELR_SINCE = (4, 1)
 
-# What may be given under other names as well, in coarser units: the milliseconds of each. The finest that is given counts.
+# Configurations that may be given under other names too, in coarser units: milliseconds of each. The finest given unit counts.
 _UNITS = {
     "log.flush.interval.ms": {"log.flush.scheduler.interval.ms": 1},
     "log.retention.ms": {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000},
@@ -132,16 +132,16 @@ _FINEST = {coarser: finest for finest, units in _UNITS.items() for coarser in un
 
 
 def _synonyms(name: str) -> Sequence[str]:
-    """The name, and behind it those of the same thing in coarser units."""
+    """Name of a configuration, and behind it the names of its values in coarser units."""
     finest = _FINEST.get(name, name)
     names = (finest, *_UNITS.get(finest, ()))
     return names[names.index(name) :]
 
 
 class BrokerConfigs(Mapping[str, str]):
-    """What the brokers of a cluster are configured with: at their start, all of them while they run, or one of them.
+    """Configuration of the brokers of a cluster: given at their start, changed for all while they run, or for one broker.
 
-    As a mapping it gives the values that count for all brokers. `known` is what the version played has.
+    As a mapping it has the values in effect for all brokers. `known`: the definitions of the version.
     """
 
     __slots__ = ("_of_all", "_of_one", "_static", "has_elr", "known")
@@ -150,29 +150,29 @@ class BrokerConfigs(Mapping[str, str]):
         self.known = known_configs(version)
         self._static = {**_MOCK_STATIC, **static}
         self.has_elr = version >= _ELR_SINCE
-        """Whether min.insync.replicas is always set for all brokers, for the sake of eligible leader replicas (KIP-966)."""
+        """True if min.insync.replicas is always set for all brokers, as eligible leader replicas need (KIP-966)."""
         self._of_all = {"min.insync.replicas": "1"} if self.has_elr and "min.insync.replicas" not in static else {}
         self._of_one: dict[int, dict[str, str]] = {}
 
     def __getitem__(self, name: str) -> str:
-        """The value, from coarser units if it was given in those; KeyError where there is none."""
+        """Value in effect, from coarser units if it was given in those. Raises KeyError if there is none."""
         for values in (self._of_all, self._static, self.known.defaults):
             if name in values:
                 return values[name]
         product = self.product(name)
         if product is None:
             raise KeyError(name)
-        return str(max(product, -1))  # what has no end has no unit
+        return str(max(product, -1))  # -1 means unlimited in every unit
 
     def product(self, name: str) -> int | None:
-        """The value as it comes of coarser units, if it was given in those only."""
+        """Value converted from a coarser unit; None if it was given under this name, or not at all."""
         if any(name in values for values in (self._of_all, self._static, self.known.defaults)):
             return None
         units = _UNITS.get(name, {}).items()
         return next((int(self[coarser]) * milliseconds for coarser, milliseconds in units if coarser in self), None)
 
     def __setitem__(self, name: str, value: str) -> None:
-        """Configure all brokers as if they had been started so."""
+        """Configure all brokers as if they had been started with the value."""
         self._static[name] = value
 
     def __iter__(self) -> Iterator[str]:
@@ -182,21 +182,21 @@ class BrokerConfigs(Mapping[str, str]):
         return sum(1 for _ in self)
 
     def given(self, name: str, broker_id: int | None = None) -> list[ConfigValue]:
-        """Everything that a configuration was given, strongest first; for one broker, or what all have in common.
+        """All values that a configuration was given, strongest first: to one broker, or to all.
 
-        Coarser units are listed behind it, but do not count as given.
+        Values in coarser units follow, but alone they do not count: then the list is empty.
         """
         found = self._given_in_any_unit(name, broker_id)
         return found if any(value.name == name for value in found) else []
 
     def source(self, name: str, broker_id: int | None = None) -> Source:
-        """Where the value comes from, in whatever unit."""
+        """Source of the value, in any unit."""
         return next((value.source for value in self._given_in_any_unit(name, broker_id)), Source.DEFAULT)
 
     def shown(self, name: str, broker_id: int) -> str | None:
-        """The value of a broker as it describes itself.
+        """Value as a broker describes itself.
 
-        While a finer unit is changed, Kafka has forgotten what the coarser ones were at its start.
+        While a finer unit is changed, Kafka shows defaults for the coarser ones.
         """
         finest = _FINEST.get(name)
         if finest in self._of_all or finest in self._of_one.get(broker_id, {}):
@@ -215,5 +215,5 @@ class BrokerConfigs(Mapping[str, str]):
         return [ConfigValue(each, values[each], source) for values, source in sources for each in names if each in values]
 
     def dynamic(self, broker_id: int | None) -> dict[str, str]:
-        """What was changed while the brokers ran: of one broker, or of all. To be changed in place."""
+        """Configuration that was changed while the brokers ran: of one broker, or of all. Callers change it in place."""
         return self._of_all if broker_id is None else self._of_one.setdefault(broker_id, {})

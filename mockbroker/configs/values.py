@@ -1,6 +1,6 @@
-"""Which values a configuration takes, with the reasons that Kafka gives for refusing others.
+"""Checks of configuration values, with the reasons that Kafka gives for refusing them.
 
-What is valid was recorded with the configurations, in the words of Kafka's documentation.
+Valid values were recorded with the configurations, in the words of Kafka's documentation.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from mockbroker.configs.definitions import ConfigDefinition, ConfigType, KnownCo
 __all__ = ["ConfigText", "as_text", "check_broker_configs", "check_names", "check_topic_configs"]
 
 ConfigText = str | float | bool
-"""What a test may give as the value of a configuration; to Kafka all are text."""
+"""Types of a configuration value in tests; Kafka takes all as text."""
 
 Check = Callable[[str], str | None]
-"""Why a value of the right type is refused; None if it is not."""
+"""Returns the reason why a value of the right type is refused, or None."""
 
 _INT_MAX, _LONG_MAX = 2**31 - 1, 2**63 - 1
 _RANGE = re.compile(r"\[(-?[0-9]+),\.\.\.(?:,([0-9]+))?\](?: or (-?[0-9]+))?")
@@ -30,7 +30,7 @@ _THROTTLED = re.compile(r"[0-9]+:[0-9]+")
 
 @cache
 def _check_of(valid: str) -> Check | None:
-    """The check that Kafka's words for valid values mean; None for those that are not understood, or mean anything."""
+    """Check for the valid values that Kafka's words describe; None for words that are not understood, or mean any value."""
     if (limits := _RANGE.fullmatch(valid)) is not None:
         lowest, highest, besides = limits.groups()
         return _between(float(lowest), float(highest or _LONG_MAX), besides)
@@ -61,7 +61,7 @@ _THROTTLE_LISTS = ("follower.replication.throttled.replicas", "leader.replicatio
 
 
 def as_text(value: ConfigText) -> str:
-    """A value as Kafka has it."""
+    """Convert a value to Kafka's text."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -84,7 +84,7 @@ def check_topic_configs(configs: Mapping[str, str | None], known: KnownConfigs) 
 
 
 def check_names(configs: Iterable[str]) -> None:
-    """Raise ValueError for the name of a broker configuration that no version has: it would do nothing, unnoticed."""
+    """Raise ValueError for a broker configuration that no version has: it would do nothing, and nobody would notice."""
     for name in configs:
         if name not in (known := broker_config_names()):
             close = get_close_matches(name, known, 2)
@@ -93,7 +93,7 @@ def check_names(configs: Iterable[str]) -> None:
 
 
 def check_broker_configs(configs: Mapping[str, str], known: KnownConfigs) -> None:
-    """Raise INVALID_CONFIG for a value that Kafka refuses. What it does not know may be for plug-ins."""
+    """Raise INVALID_CONFIG for a value that Kafka refuses. Unknown names pass: they may be for plug-ins."""
     for name, value in configs.items():
         if name in known.broker:
             _check(name, known.broker[name], value)

@@ -1,7 +1,7 @@
-"""What brokers of each Kafka version serve, and how they treat what they do not: recorded facts, one file a version.
+"""Profiles of Kafka versions: APIs that brokers serve, and their reaction to others. Recorded facts, one file a version.
 
-The files beside this one are written by `python -m tests.real.record_profiles` from real brokers. Only one that is asked for
-is read.
+`python -m tests.real.record_profiles` writes the files beside this one from real brokers. A file is read when its version is
+asked for.
 """
 
 from __future__ import annotations
@@ -16,44 +16,44 @@ __all__ = ["LATEST", "Profile", "Ranges", "profile"]
 LATEST = "4.4"
 
 Ranges = dict[int, tuple[int, int]]
-"""API key -> the lowest and the highest version."""
+"""Lowest and highest version by API key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Profile:
-    """One broker version."""
+    """Profile of one broker version."""
 
     version: tuple[int, ...]
     release: str
-    """The one that was recorded."""
+    """Release that was recorded."""
     apis: Ranges
     """APIs that ApiVersions of the real broker lists."""
     refused: Ranges
     """Versions that ApiVersions lists for the sake of old clients, and the broker does not serve (KAFKA-18659)."""
     supported_features: dict[str, list[int]]
-    """Lowest and highest level by name (KIP-584)."""
+    """Lowest and highest level of each feature by name (KIP-584)."""
     finalized_features: dict[str, list[int]]
     finalized_features_epoch: int
-    """-1 before there were features."""
+    """Epoch of the finalized features; -1 in versions without features."""
     kraft: bool
-    """Without ZooKeeper: every broker forwards to the controller, and new topics are unknown before they exist."""
+    """True for versions without ZooKeeper: brokers forward requests to the controller, and new topics are unknown at first."""
     hangs_on_unknown: bool
-    """Whether an API or version that is not served is left without an answer, with all that follows, or ends the connection."""
+    """True if a request that is not served is never answered, nor any after it; False if it ends the connection."""
     lists_itself_on_downgrade: bool
-    """Whether the error 35 to an unknown ApiVersions version lists ApiVersions itself (KIP-511), or nothing."""
+    """True if the error 35 to an unknown ApiVersions version lists ApiVersions itself (KIP-511); False if it lists nothing."""
 
     @property
     def magic(self) -> int:
-        """The record format on disk (`log.message.format.version`)."""
+        """Record format of the log (`log.message.format.version`)."""
         if self.version < (0, 10):
             return 0
         return 1 if self.version < (0, 11) else 2
 
 
 def profile(version: str) -> Profile:
-    """The profile of a Kafka version such as "2.8" or "0.10.2.1": the newest recorded one that is not newer.
+    """Profile of a Kafka version such as "2.8" or "0.10.2.1": the newest recorded one that is not newer.
 
-    Raises ValueError for what is no version, or older than 0.8.2 or newer than the newest file.
+    Raises ValueError for text that is no version, and for one before 0.8.2 or after the newest file.
     """
     try:
         wanted = _number(version)
@@ -67,7 +67,7 @@ def profile(version: str) -> Profile:
 
 
 def _number(version: str) -> tuple[int, ...]:
-    """For comparisons: 0.10 is 0.10.0, and so is 0.10.0.0."""
+    """Parse a version for comparisons: 0.10, 0.10.0 and 0.10.0.0 are equal."""
     parts = [int(part) for part in version.split(".")]
     return (*parts, *[0] * (4 - len(parts)))
 

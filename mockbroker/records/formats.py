@@ -1,4 +1,4 @@
-"""The record formats as a broker handles them: offsets and times stamped on what producers send, formats converted."""
+"""Record formats as a broker handles them: stamps offsets and timestamps on producers' records, and converts formats."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _INT32 = Struct(">i")
 _INT64 = Struct(">q")
 _CRC = Struct(">I")
 
-# Offsets of fields in a v2 batch.
+# Offsets of fields in a batch of format 2.
 _LENGTH_AT, _EPOCH_AT, _MAGIC_AT, _CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 8, 12, 16, 17, 22, 35
 _CHECKED_FROM = 21
 
 # Offsets of fields in a message of formats 0 and 1, which begin with offset and size, too.
 _MESSAGE_CRC_AT, _MESSAGE_CHECKED_FROM, _MESSAGE_ATTRIBUTES_AT, _MESSAGE_TIMESTAMP_AT = 12, 16, 17, 18
 _MESSAGE_KEY_AT = (18, 26)
-"""By magic."""
+"""Offset of the key by magic."""
 
 _UNPACKED_LIMIT = 1 << 28
-"""Bytes that one compressed message may hold."""
+"""Most bytes that one compressed message may hold."""
 
 
 def stamp_batch(batch: RecordBatch, base_offset: int, leader_epoch: int, log_append_time: int | None) -> Batch:
-    """A producer's v2 batch with its place in the log. Offset and epoch lie outside the checksum (trap 25)."""
+    """Stamp a producer's batch of format 2 with its place in the log. Offset and epoch lie outside the checksum (trap 25)."""
     data = memoryview(batch.buffer)[batch.start : batch.end]
     last_offset = base_offset + batch.count - 1
     head = (_INT64.pack(base_offset), data[_LENGTH_AT:_EPOCH_AT], _INT32.pack(leader_epoch))
@@ -52,7 +52,7 @@ def stamp_batch(batch: RecordBatch, base_offset: int, leader_epoch: int, log_app
 
 
 def stamp_message_set(data: Buffer, base_offset: int, log_append_time: int | None) -> list[Batch]:
-    """The messages of a set in format 0 or 1 with their places in the log. Raises CorruptRecordsError."""
+    """Stamp the messages of a set in format 0 or 1 with their places in the log. Raises CorruptRecordsError."""
     stamped = []
     for batch in records.read_batches(data):
         message = bytearray(memoryview(data)[batch.start : batch.end])
@@ -72,7 +72,7 @@ def stamp_message_set(data: Buffer, base_offset: int, log_append_time: int | Non
 
 
 def _stamp_compressed(message: bytearray, batch: RecordBatch, base_offset: int) -> tuple[bytearray, int, int]:
-    """The same message with the right offsets inside, how many it holds, and their latest time.
+    """Stamp offsets on the messages inside a compressed one. Returns it with their number and their latest timestamp.
 
     Offsets inside are absolute in format 0 (trap 47), counted from 0 in format 1 (trap 46).
     """
@@ -92,7 +92,7 @@ def _stamp_compressed(message: bytearray, batch: RecordBatch, base_offset: int) 
 
 
 def re_encode(data: Buffer, magic: int) -> Buffer:
-    """Records in another format, with the codec of the first batch. Raises CorruptRecordsError."""
+    """Convert records to another format, with the codec of the first batch. Raises CorruptRecordsError."""
     batches = list(records.read_batches(data))
     rows = [row for _, row in _rows(batches)]
     codec = batches[0].codec
@@ -105,11 +105,11 @@ def re_encode(data: Buffer, magic: int) -> Buffer:
 
 
 def down_convert(data: Buffer, magic: int, offset: int) -> bytes:
-    """Stored batches, read from an offset on, as messages of format 0 or 1 with the same codecs. Control batches drop out.
+    """Convert stored batches from an offset on to messages of format 0 or 1, with their codecs. Control batches drop out.
 
-    What comes out is no longer than what went in, but for the first batch, and cut off there. A lone piece of a batch stays as
-    it is: it tells the client that it has to ask for more. Who reads such formats does not
-    know zstd: they end before a batch that has it. Raises UNSUPPORTED_COMPRESSION_TYPE if that is the first (KIP-110).
+    The result is cut off at the length of `data`, but its first batch is whole. A lone piece of a batch stays as it is: it
+    tells the client to ask for more. Readers of these formats do not know zstd, so the result ends before a batch that has
+    it. Raises UNSUPPORTED_COMPRESSION_TYPE if that is the first batch (KIP-110).
     """
     batches = list(records.read_batches(data, check_crcs=False))
     if not batches:

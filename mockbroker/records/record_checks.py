@@ -1,4 +1,4 @@
-"""What a leader checks of single records: keys on compacted topics, and times. It names those at fault (KIP-467)."""
+"""Checks of single records by a leader: keys on compacted topics, timestamps, sizes. Names the records at fault (KIP-467)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["RecordsRejectedError", "TimeLimits", "check_records", "check_unpacke
 _SHOWN = 3
 _NO_LIMIT = 2**63 - 1
 _LARGEST_ARRAY = 2**31 - 9
-"""Of Java, in bytes, and the default of max.decompressed.message.bytes: nothing is unpacked to see whether it is larger."""
+"""Largest array of Java in bytes, the default of max.decompressed.message.bytes: with this limit nothing is unpacked."""
 
 
 class RecordsRejectedError(Exception):
-    """A batch that the log does not take, with what clients are told of it: `reasons` by the index of records."""
+    """Batch that the log refuses. `reasons`: by the index of the record, as clients are told."""
 
     def __init__(self, error: ErrorCode, message: str | None = None, reasons: Mapping[int, str] = MappingProxyType({})) -> None:
         super().__init__(message or error.text)
@@ -35,14 +35,14 @@ class RecordsRejectedError(Exception):
 
 
 class TimeLimits(NamedTuple):
-    """The times that records may have, in milliseconds."""
+    """Earliest and latest timestamp that records may have, in milliseconds."""
 
     earliest: int
     latest: int
 
 
 def time_limits(topic: Topic, now_ms: int) -> TimeLimits:
-    """Limits for timestamps in a topic with CreateTime: one since 0.10, two since 3.6 (KIP-937), none before."""
+    """Timestamp limits of a topic with CreateTime: one configuration since 0.10, two since 3.6 (KIP-937), none before."""
     before, after = (
         min(
             (int(limit) for name in (own, "message.timestamp.difference.max.ms") if (limit := topic.config(name))),
@@ -54,7 +54,7 @@ def time_limits(topic: Topic, now_ms: int) -> TimeLimits:
 
 
 def check_unpacked_sizes(partition: Partition, batch: RecordBatch) -> None:
-    """Raise RecordsRejectedError if one of compressed records is larger than the topic allows, which has a limit since 4.4."""
+    """Raise RecordsRejectedError if a compressed record is larger than the topic allows, which has a limit since 4.4."""
     limit = int(partition.topic.config("max.decompressed.message.bytes") or _LARGEST_ARRAY)
     if batch.codec is Codec.NONE or limit >= _LARGEST_ARRAY:
         return
@@ -68,7 +68,7 @@ def check_unpacked_sizes(partition: Partition, batch: RecordBatch) -> None:
 
 
 def check_records(partition: Partition, batches: Sequence[RecordBatch], limits: TimeLimits | None) -> None:
-    """Raise RecordsRejectedError if there are such records. Batches are unpacked only where that can be."""
+    """Raise RecordsRejectedError for records without a key or with a wrong timestamp. Unpacks batches only if need be."""
     keyless = dict(_keyless(partition, batches))
     late = {} if limits is None else dict(_out_of_range(batches, limits))
     if not late and not keyless:
@@ -88,7 +88,7 @@ def check_records(partition: Partition, batches: Sequence[RecordBatch], limits: 
 
 
 def _keyless(partition: Partition, batches: Sequence[RecordBatch]) -> Iterator[tuple[int, str]]:
-    """A compacted topic keeps one record a key."""
+    """Find records without a key in a compacted topic, which keeps one record a key."""
     topic = partition.topic
     if "compact" not in topic.config("cleanup.policy"):
         return

@@ -1,4 +1,4 @@
-"""What a leader checks before records enter the log, as Kafka's LogValidator and ProducerStateManager do.
+"""Checks by a leader before it appends records (Kafka's LogValidator and ProducerStateManager), and the append.
 
 Left out: transactions.
 """
@@ -22,11 +22,11 @@ __all__ = ["AppendInfo", "WrongFormError", "append", "check_form"]
 
 
 class WrongFormError(Exception):
-    """A request does not bring what its version has to bring. Which error that is depends on the broker's version."""
+    """Records of a request are not in the form of its version. The error to answer depends on the broker's version."""
 
 
 class AppendInfo(NamedTuple):
-    """Where records went. `log_append_time` is in milliseconds, -1 where the topic keeps the producer's times."""
+    """Place of appended records. `log_append_time`: in milliseconds, -1 if the topic keeps the producer's timestamps."""
 
     base_offset: int
     log_append_time: int
@@ -35,16 +35,16 @@ class AppendInfo(NamedTuple):
 def append(
     partition: Partition, data: Buffer, version: int, magic: int, now_ms: int, *, limit_times: bool = False
 ) -> AppendInfo:
-    """Check what a Produce request of this version brought, and append it in the log's format.
+    """Check the records of a Produce request of this version, and append them in the log's format.
 
-    limit_times: whether records may be refused for their times. Raises BrokerError with the code to answer, WrongFormError, and
-    RecordsRejectedError where the log has looked at them.
+    limit_times: True if records may be refused for their timestamps. Raises BrokerError with the code to answer,
+    WrongFormError, and RecordsRejectedError for single records.
     """
     log_append_time = now_ms if partition.topic.config("message.timestamp.type") == "LogAppendTime" else None
     limits = time_limits(partition.topic, now_ms) if limit_times and log_append_time is None else None
     try:
         batches = _read(data, version)
-        if not batches:  # in a message set, a message that is cut off at the end is left out quietly (trap 41)
+        if not batches:  # a message that is cut off at the end of a message set is ignored (trap 41)
             return AppendInfo(-1, -1)
         for batch in batches:
             _check_size(partition, batch.size)
@@ -60,7 +60,7 @@ def append(
 
 
 def _read(data: Buffer, version: int) -> list[RecordBatch]:
-    """What a request brought. Its form is seen before any log is, and before checksums are. Raises CorruptRecordsError."""
+    """Read the records of a request. Their form is checked before their checksums. Raises CorruptRecordsError."""
     try:
         batches = list(records.read_batches(data))
     except CorruptRecordsError:
@@ -71,13 +71,13 @@ def _read(data: Buffer, version: int) -> list[RecordBatch]:
 
 
 def check_form(data: Buffer, version: int) -> None:
-    """Raise WrongFormError or BrokerError for what no log takes, before anybody has looked for one."""
+    """Raise WrongFormError or BrokerError for records that no log takes."""
     with suppress(CorruptRecordsError):
         _check_form(list(records.read_batches(data, check_crcs=False)), data, version)
 
 
 def _check_form(batches: list[RecordBatch], data: Buffer, version: int) -> None:
-    """Since version 3 a request brings exactly one batch of format 2 (trap 27)."""
+    """Check the form of records: since version 3 a request brings exactly one batch of format 2 (trap 27)."""
     if version < 3:
         return
     if len(batches) != 1 or batches[0].magic != 2 or batches[0].end != len(data):
@@ -101,7 +101,7 @@ def _append_batch(
     if batch.producer_id >= 0 and batch.base_sequence < 0:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD)
     if batch.is_transactional:
-        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED  # nobody may use the id that the request does not have
+        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED  # of the empty transactional id
         raise broker_error(error, "no transaction is open")
     check_unpacked_sizes(partition, batch)
     check_records(partition, [batch], limits)
@@ -128,25 +128,25 @@ def _append_old(
     log_append_time: int | None,
     limits: TimeLimits | None,
 ) -> AppendInfo:
-    """A message set of Produce 0-2, converted to the log's format where that is another."""
+    """Append a message set of Produce 0-2, converted to the log's format if that is another."""
     formats = {batch.magic for batch in batches}
     if magic < 2 and 2 in formats:
         raise broker_error(ErrorCode.CORRUPT_MESSAGE, "a record batch, in a format that the broker does not know")
     if magic == 2 and len(formats) > 1:
         raise RecordsRejectedError(ErrorCode.INVALID_RECORD)
-    if formats == {2}:  # which nobody should send so
+    if formats == {2}:  # no client should send it in these versions
         return _append_batch(partition, batches[0], log_append_time, limits)
     try:
         check_records(partition, batches, limits)
     except RecordsRejectedError as refusal:
-        if magic < 2:  # INVALID_RECORD came later
+        if magic < 2:  # these brokers do not know INVALID_RECORD
             raise broker_error(ErrorCode.CORRUPT_MESSAGE, str(refusal)) from refusal
         raise
     base_offset = partition.log.log_end_offset
     data = memoryview(data)[: batches[-1].end]
     if formats != {magic}:
         data = re_encode(data, magic)
-        if magic == 2:  # one batch of what were several messages
+        if magic == 2:  # several messages have become one batch
             _check_size(partition, len(data))
     if magic == 2:
         (batch,) = records.read_batches(data, check_crcs=False)

@@ -1,4 +1,4 @@
-"""The topics that brokers keep for themselves: who leads a partition of these is the coordinator of what is kept in it."""
+"""Internal topics: the leader of one of their partitions coordinates the groups or transactional ids that it keeps."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TRANSACTIONS_TOPIC = "__transaction_state"
 
 @dataclass(frozen=True, slots=True)
 class InternalTopic:
-    """How one of them is created."""
+    """Settings with which an internal topic is created."""
 
     prefix: str
-    """Of the broker configurations that tell its size, and how many replicas have to be in sync."""
+    """Prefix of the broker configurations for its partitions, replicas and in-sync replicas."""
     configs: dict[str, str] = field(default_factory=dict)
 
 

@@ -1,4 +1,4 @@
-"""How Java hashes strings: Kafka finds coordinators by it, and the order of its hash maps decides where votes are equal."""
+"""Java's hash of strings: Kafka finds coordinators by it, and the order of its hash maps decides ties of votes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 __all__ = ["hash_order", "string_hash"]
 
 _BUCKETS = 16
-"""Of a HashMap with up to 12 entries."""
+"""Buckets of a HashMap with up to 12 entries."""
 
 
 def string_hash(text: str) -> int:
@@ -20,7 +20,7 @@ def string_hash(text: str) -> int:
 
 
 def hash_order(texts: Iterable[str]) -> list[str]:
-    """Distinct strings, at most 12, in the order in which a HashMap walks them."""
+    """Sort distinct strings, at most 12, in the order in which a HashMap walks them."""
 
     def bucket(text: str) -> int:
         value = string_hash(text)

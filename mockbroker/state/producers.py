@@ -1,4 +1,4 @@
-"""What one partition remembers of idempotent producers: the epoch and last batches of each, as Kafka's ProducerStateManager."""
+"""Idempotent producers of one partition: the epoch and last batches of each (Kafka's ProducerStateManager)."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _SEQUENCE_LIMIT = 2**31
 
 
 class Appended(NamedTuple):
-    """A batch that was written: its sequence numbers, and what a repeat of it is answered."""
+    """Appended batch: its sequence numbers, and the answer to a repeat of it."""
 
     first_sequence: int
     last_sequence: int
     base_offset: int
     timestamp: int
-    """The latest in the batch; Kafka sends it as log append time."""
+    """Latest timestamp in the batch; Kafka answers a repeat with it as log append time."""
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class _Producer:
 
 
 class ProducerStates:
-    """Sequence checks. A producer that is not known may start anywhere, as after Kafka has expired it (KIP-360)."""
+    """Checks of sequence numbers. An unknown producer may start at any number, as after Kafka has expired it (KIP-360)."""
 
     __slots__ = ("_producers",)
 
@@ -40,10 +40,10 @@ class ProducerStates:
         self._producers: dict[int, _Producer] = {}
 
     def check(self, producer_id: int, epoch: int, first: int, count: int) -> ErrorCode | Appended | None:
-        """Why a batch must be refused, or the one it repeats, or None for a batch that is next.
+        """Check a batch: returns the error of a refused one, the batch that it repeats, or None for the batch that is next.
 
-        Kafka acknowledges a repeat of one of the last five batches with the original offset; what repeats an older one is
-        out of order to it.
+        Kafka acknowledges a repeat of one of the last five batches with the original offset; a repeat of an older batch is
+        out of order.
         """
         producer = self._producers.get(producer_id)
         if producer is None:
@@ -64,7 +64,7 @@ class ProducerStates:
         return ((producer_id, producer.epoch, producer.batches[-1]) for producer_id, producer in self._producers.items())
 
     def appended(self, producer_id: int, epoch: int, first: int, count: int, base_offset: int, timestamp: int) -> None:
-        """Remember a batch that was written."""
+        """Remember an appended batch."""
         producer = self._producers.get(producer_id)
         if producer is None or producer.epoch != epoch:
             producer = self._producers[producer_id] = _Producer(epoch)
@@ -72,5 +72,5 @@ class ProducerStates:
 
 
 def _last_sequence(first: int, count: int) -> int:
-    """Sequence numbers are int32 that wrap to 0 (trap 28)."""
+    """Last sequence number of a batch. The numbers are int32 and wrap to 0 (trap 28)."""
     return (first + count - 1) % _SEQUENCE_LIMIT

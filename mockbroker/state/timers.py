@@ -1,4 +1,4 @@
-"""What a cluster does by itself at a time: calls in the order of their deadlines. Pure: the driver has the clock."""
+"""Timers of a cluster: calls in the order of their deadlines. No clock: the driver passes the time in."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ __all__ = ["NEVER", "Timer", "Timers"]
 NEVER = float("inf")
 
 _FEW = 64
-"""Cancelled timers that are not worth clearing out."""
+"""Number of cancelled timers up to which they stay in the heap."""
 
 
 class Timer:
-    """One call to come. It comes once, and not after `cancel`."""
+    """One call at a deadline. It is made once, and not after `cancel`."""
 
     __slots__ = ("_timers", "action", "deadline")
 
     def __init__(self, timers: Timers, deadline: float, action: Callable[[float], None]) -> None:
         self.deadline = deadline
         self.action: Callable[[float], None] | None = action
-        """None once it has been called or cancelled."""
+        """Call to make; None once it was made or cancelled."""
         self._timers = timers
 
     def cancel(self) -> None:
-        """Let it not come. Does nothing when it has."""
+        """Cancel the call. Does nothing if it was made."""
         if self.action is not None:
             self.action = None
             self._timers.cancelled()
 
 
 class Timers:
-    """The timers of a cluster.
+    """Timers of a cluster.
 
-    `on_earlier(deadline)` is called when the next deadline has come nearer, for drivers that have to be told.
+    `on_earlier(deadline)` is called when the next deadline has become earlier; drivers set it.
     """
 
     __slots__ = ("_cancelled", "_heap", "_numbers", "on_earlier")
@@ -57,14 +57,14 @@ class Timers:
 
     @property
     def next_deadline(self) -> float:
-        """When `run` has something to do; NEVER if there is nothing."""
+        """Earliest deadline; NEVER if there is none."""
         while self._heap and self._heap[0][2].action is None:
             heapq.heappop(self._heap)
             self._cancelled -= 1
         return self._heap[0][0] if self._heap else NEVER
 
     def run(self, now: float) -> None:
-        """Make the calls that are due, those with equal deadlines in the order in which they were asked for."""
+        """Make the calls that are due, those with equal deadlines in the order of their `at`."""
         while self.next_deadline <= now:
             timer = heapq.heappop(self._heap)[2]
             action, timer.action = timer.action, None
@@ -72,7 +72,7 @@ class Timers:
                 action(now)
 
     def cancelled(self) -> None:
-        """A timer was cancelled: forget it with others, when they are most of all."""
+        """Count a cancelled timer, and clear all of them out when they are half of the heap."""
         self._cancelled += 1
         if self._cancelled > max(_FEW, len(self._heap) // 2):
             self._heap = [entry for entry in self._heap if entry[2].action is not None]

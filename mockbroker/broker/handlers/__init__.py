@@ -1,4 +1,4 @@
-"""What the mock brokers serve: one module per API, named after it, with its `handle(context, request, now)`.
+"""Handlers of the APIs: one module an API, named after it, with its `handle(context, request, now)`.
 
 A module is loaded when the first request of its API comes.
 """
@@ -24,6 +24,6 @@ Handle = Callable[["RequestContext", Any, float], "Answer"]
 
 @cache
 def handler(api_key: int) -> Handle:
-    """What answers the requests of an API. Raises KeyError for one that is not served."""
+    """Find the handler of an API. Raises KeyError for one that is not served."""
     handle: Handle = import_module(f"{__name__}.{module_name(SERVED[api_key])}").handle
     return handle

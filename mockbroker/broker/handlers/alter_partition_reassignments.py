@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments 0-1: partitions move to other replicas, in the time that the cluster was told they take."""
+"""AlterPartitionReassignments 0-1: move partitions to other replicas, which takes `reassignment_seconds`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PartitionAnswer = _TopicAnswer.ReassignablePartitionResponse
 def handle(context: RequestContext, request: AlterPartitionReassignmentsRequest, now: float) -> Answer:
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change,
-        error_message=None if request.topics else "",  # Kafka's own inconsistency
+        error_message=None if request.topics else "",  # as Kafka has it
     )
     error = context.controller_error()
     if error is not None:

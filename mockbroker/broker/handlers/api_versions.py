@@ -1,8 +1,8 @@
-"""ApiVersions 0-5: what the profile of this version advertises, which is what the mock serves.
+"""ApiVersions 0-5: the APIs of the broker's profile that the mock serves, and the features of the profile.
 
 The connection answers unsupported versions through `downgrade` (KIP-511). Features (KIP-584) are as the real broker has them
-when it is new. What a profile lists is made once: all answers share it, and nobody may change it. A client that believes to
-talk to another broker is sent back to its bootstrap servers (KIP-1242).
+when it is new. The lists of a profile are made once: all responses share them, and nothing may change them. A client that
+names another broker is sent back to its bootstrap servers (KIP-1242).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def handle(context: RequestContext, request: ApiVersionsRequest, now: float) -> 
 
 
 def _mistake(context: RequestContext, request: ApiVersionsRequest) -> ErrorCode | None:
-    """The error for a client that names another broker than this one, or one by half."""
+    """Error for a client that names another broker than this one, or names it incompletely."""
     if (request.cluster_id is None) != (request.node_id == -1):
         return ErrorCode.INVALID_REQUEST
     if request.cluster_id is None or (request.cluster_id, request.node_id) == (context.cluster.cluster_id, context.broker.id):
@@ -53,7 +53,7 @@ def _mistake(context: RequestContext, request: ApiVersionsRequest) -> ErrorCode 
 
 
 def downgrade(profile: Profile) -> ApiVersionsResponse:
-    """The answer to a version that the broker does not know, to be sent in version 0 (KIP-511, trap 5)."""
+    """Response to a version that the broker does not know, to be sent in version 0 (KIP-511, trap 5)."""
     itself = [one for one in _api_keys(profile) if one.api_key == ApiVersionsRequest.key]
     listed = itself if profile.lists_itself_on_downgrade else []
     return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=listed)
@@ -69,7 +69,7 @@ def _api_keys(profile: Profile) -> list[ApiVersionsResponse.ApiVersion]:
 
 @cache
 def _supported_features(profile: Profile, least: int) -> list[ApiVersionsResponse.SupportedFeatureKey]:
-    """Those whose lowest level is at least so high."""
+    """Supported features whose lowest level is at least `least`."""
     return [
         ApiVersionsResponse.SupportedFeatureKey(name=name, min_version=lowest, max_version=highest)
         for name, (lowest, highest) in profile.supported_features.items()

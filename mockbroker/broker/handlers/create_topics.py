@@ -20,7 +20,7 @@ __all__ = ["MOST_RECORDS", "handle"]
 
 
 MOST_RECORDS = 10_000
-"""What a controller writes to its log for one request: a record for each topic, partition and configuration."""
+"""Most records that a controller writes for one request: one for each topic, partition and configuration."""
 
 _METADATA_LOG = "__cluster_metadata"
 _Asked = CreateTopicsRequest.CreatableTopic
@@ -43,7 +43,7 @@ def handle(context: RequestContext, request: CreateTopicsRequest, now: float) ->
 
 
 def _too_many(context: RequestContext, request: CreateTopicsRequest) -> str | None:
-    """Why a controller does not even look at so many partitions at once."""
+    """Reason to refuse the whole request, which a controller gives for too many partitions at once."""
     default = int(context.cluster.config["num.partitions"])
     wanted = [
         len(topic.assignments) or (default if topic.num_partitions == -1 else topic.num_partitions) for topic in request.topics
@@ -113,13 +113,13 @@ def _configs(context: RequestContext, topic: Topic) -> list[_Config]:
 
 
 def _as_brokers_tell(context: RequestContext, topic: Topic, name: str) -> _Config:
-    """Where a value was given in a coarser unit, that does not count as its source."""
+    """Describe a configuration as brokers do: a value given in a coarser unit does not count as its source."""
     given = topic.given(name, context.broker.id)
     return _Config(name=name, value=topic.config(name), config_source=given[0].source if given else Source.DEFAULT)
 
 
 def _as_controllers_tell(context: RequestContext, topic: Topic, name: str) -> _Config:
-    """KRaft's know the source in any unit, and multiply by the unit even the -1 of what has no end."""
+    """Describe a configuration as KRaft controllers do: its source counts in any unit, and even -1 is multiplied by it."""
     config = context.cluster.config
     product = None if name in topic.configs else config.product(config.known.topic[name].synonym or "")
     value = topic.config(name) if product is None else str(product)

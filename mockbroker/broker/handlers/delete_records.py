@@ -1,4 +1,4 @@
-"""DeleteRecords 0-2: move the start of partitions to an offset, or with -1 to the end."""
+"""DeleteRecords 0-2: move the log start offset of partitions to an offset, or with -1 to the high watermark."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _NOT_HERE = {
     ErrorCode.UNKNOWN_TOPIC_ID: "This server does not host this topic ID.",
 }
 _Key = tuple[str | None, bytes]
-"""Name and id as a request has them: one of the two, normally."""
+"""Name and id of a topic as a request has them: normally one of the two."""
 
 
 def handle(context: RequestContext, request: DeleteTopicsRequest, now: float) -> Answer:
@@ -47,7 +47,7 @@ def handle(context: RequestContext, request: DeleteTopicsRequest, now: float) ->
 
 
 def _misuse(key: _Key, often: int, *, twice: bool) -> str | None:
-    """What is wrong with how a topic is named; twice: by its name and by its id."""
+    """Reason to refuse how a request names a topic. twice: it has the topic by name and by id."""
     name, topic_id = key
     if name is None and topic_id == ZERO_UUID:
         return "Neither topic name nor id were specified."

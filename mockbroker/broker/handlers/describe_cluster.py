@@ -1,4 +1,4 @@
-"""DescribeCluster 0-2: the cluster's id, its controller and its brokers, from version 2 with those that are stopped."""
+"""DescribeCluster 0-2: the cluster's id, its controller and its brokers, from version 2 with stopped brokers if asked."""
 
 from __future__ import annotations
 

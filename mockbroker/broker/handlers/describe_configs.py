@@ -1,4 +1,4 @@
-"""DescribeConfigs 0-4: the configuration of topics and brokers, with where each value comes from; sensitive ones as null.
+"""DescribeConfigs 0-4: the configuration of topics and brokers, with the source of each value; sensitive values are null.
 
 Left out: documentation (always null), loggers, client metrics, groups.
 """
@@ -21,14 +21,14 @@ __all__ = ["handle"]
 
 
 _TYPES = {*ResourceType, 8, 16, 32}
-"""The mock's, and loggers, client metrics and groups."""
+"""Types that do not make Kafka refuse the request: the mock's, and loggers, client metrics and groups."""
 
 _OF_ALL_SINCE = (1, 1)
 _KNOWS_TOPICS_SINCE = (2, 0)
-"""Before, a topic that did not exist was described as it would be."""
+"""Version since which a missing topic is an error; before, it was described as it would be."""
 
 _NO_NULLS_SINCE = (2, 7)
-"""From here on an error has an empty message where it had none, and nothing counts as default in version 0."""
+"""Version since which the message is empty in place of null, and no value counts as default in version 0."""
 
 _Asked = DescribeConfigsRequest.Resource
 _Result = DescribeConfigsResponse.Result
@@ -36,7 +36,7 @@ _Config = _Result.ResourceResult
 
 
 def handle(context: RequestContext, request: DescribeConfigsRequest, now: float) -> Answer:
-    if not _TYPES.issuperset(asked.resource_type for asked in request.resources):  # at which Kafka refuses all of it
+    if not _TYPES.issuperset(asked.resource_type for asked in request.resources):  # Kafka refuses the whole request
         return DescribeConfigsResponse(results=[_refused(asked) for asked in request.resources])
     return DescribeConfigsResponse(
         results=[_describe(context, asked, synonyms=request.include_synonyms) for asked in request.resources]
@@ -80,7 +80,7 @@ def _why_not(context: RequestContext, asked: _Asked) -> str:
 
 
 def _own_names(context: RequestContext) -> Sequence[str]:
-    """The names under which a broker describes itself, and since 1.1 what all have in common (KIP-226)."""
+    """Resource names that a broker describes: its id, and since 1.1 the empty name for all brokers (KIP-226)."""
     own = str(context.broker.id)
     return (own, "") if context.cluster.profile.version >= _OF_ALL_SINCE else (own,)
 
@@ -124,7 +124,7 @@ def _broker_configs(context: RequestContext) -> list[_Config]:
 
 
 def _cluster_configs(context: RequestContext) -> list[_Config]:
-    """Only what has been changed while the brokers ran."""
+    """Configurations that were changed for all brokers while they ran."""
     config = context.cluster.config
     return [
         _config(context, name, config.known.broker[name], [ConfigValue(name, value, Source.ALL_BROKERS)], value)
@@ -136,7 +136,7 @@ def _cluster_configs(context: RequestContext) -> list[_Config]:
 def _config(
     context: RequestContext, name: str, definition: ConfigDefinition, given: list[ConfigValue], value: str | None
 ) -> _Config:
-    """given: strongest first."""
+    """Describe one configuration. given: the values that it was given, strongest first."""
     source = given[0].source if given else Source.DEFAULT
     return _Config(
         name=name,

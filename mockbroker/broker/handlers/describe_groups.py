@@ -1,4 +1,4 @@
-"""DescribeGroups 0-6: state and members of classic groups; metadata and permissions where they are to be had."""
+"""DescribeGroups 0-6: state and members of classic groups, with metadata while a group is stable, and permissions if asked."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["handle"]
 _Described = DescribeGroupsResponse.DescribedGroup
 
 _NOT_FOUND = 6
-"""The version that tells a missing group from a dead one (KIP-1043)."""
+"""Version of the API that tells a missing group from a dead one (KIP-1043)."""
 
-# What may be allowed on a group, as bits by the number of the ACL operation; a broker without an authorizer allows all of it.
+# Operations on a group as bits, by the number of the ACL operation. A broker without an authorizer allows all of them.
 _READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS = (1 << operation for operation in (3, 6, 8, 10, 11))
 
 
@@ -68,10 +68,10 @@ def _present(context: RequestContext, group: ClassicGroup) -> _Described:
 
 
 _COMPLETING_SINCE = (1, 1)
-"""From here on the state is called CompletingRebalance."""
+"""Broker version since which the state is called CompletingRebalance."""
 
 
 def _operations(context: RequestContext) -> int:
-    """Groups have had configurations of their own since 4.0 (KIP-848)."""
+    """Authorized operations on a group. Groups have had configurations of their own since 4.0 (KIP-848)."""
     configs = _DESCRIBE_CONFIGS | _ALTER_CONFIGS if context.cluster.profile.version >= (4,) else 0
     return _READ | _DELETE | _DESCRIBE | configs

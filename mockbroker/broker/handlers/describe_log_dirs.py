@@ -1,4 +1,4 @@
-"""DescribeLogDirs 0-5: the one log directory of a broker, which is none really, and the sizes of the partitions in it."""
+"""DescribeLogDirs 0-5: the sizes of partitions, in the one log directory that each broker claims to have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["handle"]
 
 _Directory = DescribeLogDirsResponse.Result
 _DISK_SIZE = 1 << 40
-"""Bytes, all of them free: whoever looks is to find room."""
+"""Size of the disk in bytes, all of them free."""
 
 
 def handle(context: RequestContext, request: DescribeLogDirsRequest, now: float) -> Answer:
@@ -33,7 +33,7 @@ def handle(context: RequestContext, request: DescribeLogDirsRequest, now: float)
 
 
 def _wanted(context: RequestContext, request: DescribeLogDirsRequest) -> Iterator[tuple[Topic, list[Partition]]]:
-    """All partitions of all topics, or those of the request that are there."""
+    """All partitions of all topics, or the partitions of the request that exist."""
     if request.topics is None:
         for topic in context.cluster.topics.values():
             yield topic, topic.partitions

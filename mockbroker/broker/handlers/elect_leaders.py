@@ -1,4 +1,4 @@
-"""ElectLeaders 0-2: preferred replicas become leaders, or any that is online where a partition has no leader (unclean)."""
+"""ElectLeaders 0-2: make preferred replicas leaders; unclean, any online replica of a partition without leader."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def handle(context: RequestContext, request: ElectLeadersRequest, now: float) ->
 
 
 def _elect_topic(context: RequestContext, request: ElectLeadersRequest, topic: Topic) -> _TopicAnswer:
-    """All partitions of a topic that need it."""
+    """Elect leaders for all partitions of a topic that need it."""
     answers = [_elect(context, request.election_type, topic.name, partition.index) for partition in topic.partitions]
     needed = [answer for answer in answers if answer.error_code != ErrorCode.ELECTION_NOT_NEEDED]
     return _TopicAnswer(topic=topic.name, partition_result=needed)

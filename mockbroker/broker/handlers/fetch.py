@@ -192,7 +192,7 @@ def _tell(fetch: _Fetch, session: FetchSession, target: FetchTarget, answer: _Pa
     """Remember an answer in its session; True if it is news. A partition that can bring none before its log changes rests."""
     new = session.learn(target.key, answer)
     at_end = target.diverging is None and target.wanted.fetch_offset >= target.end
-    # Which replica a client should read from may change without a change of the log.
+    # The replica to read from may change without a change of the log.
     may_rest = at_end and not fetch.context.all_injected and not fetch.request.rack_id
     if may_rest and isinstance(target.found, Partition):
         session.rest(target.key, target.found.log.changed)
@@ -214,7 +214,7 @@ def _read_all(fetch: _Fetch, targets: Sequence[FetchTarget]) -> Iterator[tuple[F
 
 
 def _refusal(context: RequestContext, target: FetchTarget, error: ErrorCode) -> _PartitionAnswer:
-    # Kafka sends null for what it finds out while it reads, and an empty list for what it knows before.
+    # Kafka sends null for errors that it finds while it reads, and an empty list for those that it finds before.
     aborted: list[_PartitionAnswer.AbortedTransaction] | None = [] if target.unknown else None
     answer = _PartitionAnswer(
         partition_index=target.key.partition, error_code=error, high_watermark=-1, aborted_transactions=aborted, records=b""

@@ -1,6 +1,6 @@
 """FindCoordinator 0-6: the broker that coordinates a group or a transactional id, several at once from version 4 (KIP-699).
 
-The internal topic that decides it comes into being with the first question. Left out: share groups (refused).
+The first request creates the internal topic whose leaders are the coordinators. Left out: share groups (refused).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["handle"]
 _Coordinator = FindCoordinatorResponse.Coordinator
 _SHARE = 2
 _TOPICS = {0: OFFSETS_TOPIC, 1: TRANSACTIONS_TOPIC}
-"""Where each type of key is kept."""
+"""Internal topic that keeps each type of key."""
 
 _SEVERAL_KEYS = 4
-"""The version that brought them."""
+"""Version of the API with several keys (KIP-699)."""
 
-# What Kafka says with these errors.
+# Kafka's messages with these errors.
 _MALFORMED = (
     "This most likely occurs because of a request being malformed by the client library or the message was sent to an "
     "incompatible broker. See the broker logs for more details."
@@ -48,7 +48,7 @@ def _find(context: RequestContext, key: str, key_type: int) -> _Coordinator:
     broker = context.cluster.coordinator(key, _TOPICS[key_type])
     if broker is None:
         return _refusal(key, ErrorCode.COORDINATOR_NOT_AVAILABLE, _NOT_AVAILABLE if alone else "")
-    message = "NONE" if alone else ""  # Kafka's own inconsistency
+    message = "NONE" if alone else ""  # as Kafka has it
     return _Coordinator(key=key, node_id=broker.id, host=broker.host, port=broker.port, error_message=message)
 
 

@@ -1,4 +1,4 @@
-"""Heartbeat 0-4: keep the session of a member of a classic group, and hear whether it has to rejoin."""
+"""Heartbeat 0-4: keep the session of a member of a classic group, and tell it if it has to rejoin."""
 
 from __future__ import annotations
 

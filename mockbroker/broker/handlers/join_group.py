@@ -18,7 +18,7 @@ _REBALANCE_TIMEOUT = 1
 _KNOWN_ID = 4
 _NULL_PROTOCOL = 7
 _SKIP_ASSIGNMENT = 9
-"""Versions that brought something."""
+"""Versions of the API that brought them."""
 
 
 def handle(context: RequestContext, request: JoinGroupRequest, now: float) -> Answer:

@@ -1,4 +1,4 @@
-"""LeaveGroup 0-5: leave a classic group, or from version 3 take members out of it, also by their instance ids (KIP-345)."""
+"""LeaveGroup 0-5: remove a member from a classic group, or from version 3 several, also by their instance ids (KIP-345)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["handle"]
 
 
 _SEVERAL_MEMBERS = 3
-"""The version that brought them."""
+"""Version of the API with several members."""
 
 
 def handle(context: RequestContext, request: LeaveGroupRequest, now: float) -> Answer:

@@ -1,6 +1,6 @@
-"""ListConfigResources 0-1: what has a configuration: topics, brokers and their loggers (KIP-1142).
+"""ListConfigResources 0-1: the resources with a configuration: topics, brokers and their loggers (KIP-1142).
 
-Left out: client metrics and groups, of which none has one here.
+Left out: client metrics and groups, which have no configuration here.
 """
 
 from __future__ import annotations

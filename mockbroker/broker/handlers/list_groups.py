@@ -1,4 +1,4 @@
-"""ListGroups 0-5: the groups that this broker coordinates, chosen by state from version 4 and by type from version 5."""
+"""ListGroups 0-5: the groups that this broker coordinates, filtered by state from version 4 and by type from version 5."""
 
 from __future__ import annotations
 

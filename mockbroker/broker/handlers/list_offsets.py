@@ -1,9 +1,9 @@
-"""ListOffsets 0-11: the end, the start, the record of the latest timestamp, or the first record since a time.
+"""ListOffsets 0-11: offset of the end, the start, the record with the latest timestamp, or the first record since a time.
 
-Version 0 answers a list: the starts of log segments that are old enough, newest first, and the end for "latest". The mock
-keeps one segment a partition.
+The end depends on isolation level and replica id. Version 0 answers a list: the starts of log segments that are old enough,
+newest first, and the end for "latest". The mock keeps one segment a partition.
 
-Left out: tiered storage (-4 is the start, -5 and -6 find nothing), transactions (the last stable offset is the end).
+Left out: tiered storage (-4 is the start, -5 and -6 find nothing), transactions (the last stable offset is the high watermark).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["handle"]
 
 
 _PartitionAnswer = ListOffsetsResponse.Topic.Partition
-_DEBUGGING = -2  # a replica id for tools, which any replica answers
+_DEBUGGING = -2  # replica id of tools, which any replica answers
 _LATEST = -1
 _EARLIEST = -2
 _MAX_TIMESTAMP = -3
@@ -39,8 +39,10 @@ _SINCE_VERSION = {
     _EARLIEST_PENDING_UPLOAD: 11,
 }
 _CHECKED_SINCE = 9
-"""Brokers that serve this version refuse special times that the version of the request does not have. Older ones take all that
-came with their own versions, and every other number for a time like any."""
+"""Version of the API whose brokers refuse special timestamps that came after the version of the request.
+
+Older brokers take those of all their versions, and any other negative number as an ordinary timestamp.
+"""
 
 
 def handle(context: RequestContext, request: ListOffsetsRequest, now: float) -> Answer:
@@ -85,12 +87,12 @@ def _list(
 
 
 def _newest_version(context: RequestContext) -> int:
-    """Of those that this broker serves."""
+    """Newest version of the API that this broker serves."""
     return advertised(context.cluster.profile)[ListOffsetsRequest.key][1]
 
 
 def _special(context: RequestContext, timestamp: int) -> int | None:
-    """The time, if it is one that this broker takes to mean something; where all that there is is local, two are the same."""
+    """Timestamp if it has a special meaning for this broker. Without tiered storage the earliest offset is local."""
     if timestamp not in _SINCE_VERSION or _newest_version(context) < _SINCE_VERSION[timestamp]:
         return None
     return _EARLIEST if timestamp == _EARLIEST_LOCAL else timestamp
@@ -124,7 +126,7 @@ def _lookup(partition: Partition, timestamp: int, special: int | None, end: int)
 
 
 def _segments(log: PartitionLog, timestamp: int, end: int, now_ms: int) -> list[int]:
-    """Offsets that are old enough, of the end, dated now, and the start of the one segment, dated by its last change."""
+    """Offsets that are old enough: the end, dated now, and the start of the one segment, dated by its last append."""
     start = log.log_start_offset
     dated = [(end, now_ms), *([(start, log.modified_ms)] if end > start else [])]
     if timestamp == _EARLIEST:

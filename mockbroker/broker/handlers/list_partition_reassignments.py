@@ -1,4 +1,4 @@
-"""ListPartitionReassignments 0: the partitions that are on their way to other replicas."""
+"""ListPartitionReassignments 0: the partitions that move to other replicas."""
 
 from __future__ import annotations
 

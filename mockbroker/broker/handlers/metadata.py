@@ -1,8 +1,8 @@
-"""Metadata 0-13: the brokers that are online, the controller, and topics by name, by id or all, with their partitions.
+"""Metadata 0-13: the online brokers, the controller, and topics by name, by id or all, with their partitions.
 
-A missing topic is created where the request and `auto.create.topics.enable` allow it; as with Kafka the first answer is an
-error that makes the client ask again: UNKNOWN_TOPIC_OR_PARTITION under KRaft, LEADER_NOT_AVAILABLE under ZooKeeper. Where a
-fault asks for REBOOTSTRAP_REQUIRED, it is the error of the whole answer (KIP-1102).
+A missing topic is created if the request and `auto.create.topics.enable` allow it. As with Kafka the first response has an
+error that makes the client ask again: UNKNOWN_TOPIC_OR_PARTITION under KRaft, LEADER_NOT_AVAILABLE under ZooKeeper. A fault
+with REBOOTSTRAP_REQUIRED makes it the error of the whole response (KIP-1102).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""OffsetCommit 0-10: store the positions of a group, for its members and for who needs no membership (generation -1)."""
+"""OffsetCommit 0-10: commit offsets of a group, from its members and from clients without membership (generation -1)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ _Position = OffsetCommitRequest.Topic.Partition
 _PartitionAnswer = OffsetCommitResponse.Topic.Partition
 
 _RETENTION = range(2, 5)
-"""Versions in which a commit says how long it lasts."""
+"""Versions of the API in which a commit says how long it lasts."""
 
 _GROUP_NOT_FOUND = 9
-"""The version that tells a missing group from an old generation."""
+"""Version of the API that tells a missing group from an old generation."""
 
 
 def handle(context: RequestContext, request: OffsetCommitRequest, now: float) -> Answer:
-    group = cache(partial(_find, context, request, now))  # as in Kafka, it hears nothing of partitions that are not there
+    group = cache(
+        partial(_find, context, request, now)
+    )  # as in Kafka, partitions that do not exist have no effect on the group
     expires_at = now + request.retention_time_ms / 1000 if _limited(context, request) else None
     response = OffsetCommitResponse()
     for asked in request.topics:
@@ -54,7 +56,7 @@ def _committed(position: _Position, now: float, expires_at: float | None) -> Com
 
 
 def _find(context: RequestContext, request: OffsetCommitRequest, now: float) -> Group | ErrorCode:
-    """The group, if it takes commits from this member. Version 0 kept offsets in ZooKeeper, which any broker reached."""
+    """Find the group, or the error if it refuses the commit. Version 0 kept offsets in ZooKeeper, which any broker reached."""
     groups, generation = context.groups, request.generation_id_or_member_epoch
     if context.version > 0 and context.cluster.coordinator(request.group_id) is not context.broker:
         return ErrorCode.NOT_COORDINATOR

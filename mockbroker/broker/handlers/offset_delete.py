@@ -1,4 +1,4 @@
-"""OffsetDelete 0: delete committed positions of topics that the group does not consume (KIP-496)."""
+"""OffsetDelete 0: delete committed offsets of topics that the group does not consume (KIP-496)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OffsetFetch 0-10: committed positions of a group, or of several from version 8 (KIP-709); null topics mean all (trap 19).
+"""OffsetFetch 0-10: committed offsets of a group, or of several from version 8 (KIP-709); null topics mean all (trap 19).
 
 Left out: unstable offsets of transactions.
 """
@@ -33,7 +33,7 @@ def handle(context: RequestContext, request: OffsetFetchRequest, now: float) -> 
 
 
 def _check(context: RequestContext, group_id: str) -> ErrorCode:
-    """Why the group cannot be answered for. Version 0 kept offsets in ZooKeeper, which any broker reached."""
+    """Error of a broker that does not answer for the group. Version 0 kept offsets in ZooKeeper, which any broker reached."""
     if context.injected is not None:
         return context.injected.error
     if context.version > 0 and context.cluster.coordinator(group_id) is not context.broker:
@@ -110,6 +110,6 @@ def _position(index: int, committed: CommittedOffset, error: ErrorCode = ErrorCo
 
 
 def _committed(context: RequestContext, group_id: str, topic: str, index: int, error: ErrorCode) -> CommittedOffset:
-    """What is committed; the offset -1 with empty metadata where nothing is, or where there was an error."""
+    """Committed offset of a partition; -1 with empty metadata if there is none, or after an error."""
     found = None if error else context.groups.offsets.of_group(group_id).get(TopicPartition(topic, index))
     return found or _NONE_COMMITTED

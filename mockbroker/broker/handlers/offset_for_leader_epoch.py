@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch 0-4: where a leader epoch ended in the leader's log."""
+"""OffsetForLeaderEpoch 0-4: the offset at which a leader epoch ended in the leader's log."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Produce 0-13: append one batch to each partition that this broker leads; versions 0-2 bring message sets.
 
-acks=0 is never answered (trap 11), and closes the connection where something went wrong, as Kafka does to make the client
-look for the new leader. A repeat of one of the last five batches of an idempotent producer gets the original offset.
+acks=0 is never answered (trap 11), and closes the connection after an error, as Kafka does to make the client look for the new
+leader. A repeat of one of the last five batches of an idempotent producer gets the original offset.
 
 Refusals name the records at fault (KIP-467).
 
@@ -31,7 +31,7 @@ _TELL_WHERE_THE_LOG_STARTS = (  # KIP-360
 )
 
 
-# What brokers of each version do with a request whose records are not in the form of its version, or are missing.
+# Reactions to a request whose records are not in the form of its version, or are missing: versions since which they hold.
 _CODE_FOR_FORM_SINCE = (2, 1)  # before, the connection is closed
 _INVALID_RECORD_SINCE = (2, 4)  # before, CORRUPT_MESSAGE
 _CODE_FOR_NOTHING_SINCE = (2, 8)  # before, the connection is closed
@@ -63,7 +63,7 @@ def handle(context: RequestContext, request: ProduceRequest, now: float) -> Answ
 
 
 def _silence(context: RequestContext, request: ProduceRequest) -> Silence | None:
-    """The reaction to missing records, in place of an answer: Kafka fails at the whole request."""
+    """Silence that answers a request with missing records, at which Kafka fails as a whole."""
     if all(data.records for asked in request.topic_data for data in asked.partition_data):
         return None
     version = context.cluster.profile.version
@@ -108,7 +108,7 @@ def _produce(
 
 
 def _least_in_sync(partition: Partition) -> int:
-    """How many replicas acks=all wants; never more than there are."""
+    """Number of in-sync replicas that acks=all needs; never more than there are replicas."""
     return min(int(partition.topic.config("min.insync.replicas")), len(partition.replicas))
 
 
@@ -125,7 +125,7 @@ def _append(
     error = _refusal(context, request, found)
     if error is not None or data.records is None or isinstance(found, ErrorCode):
         if error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and data.records is not None:
-            check_form(data.records, context.version)  # which Kafka looks at before it looks for a log
+            check_form(data.records, context.version)  # Kafka checks the form before it looks for the log
         raise broker_error(error or ErrorCode.UNKNOWN_SERVER_ERROR, "not appended")
     appended = append(found, data.records, context.version, cluster.profile.magic, cluster.wall_clock_ms(now), limit_times=True)
     answer.base_offset = appended.base_offset
@@ -134,7 +134,7 @@ def _append(
 
 
 def _refusal(context: RequestContext, request: ProduceRequest, found: Partition | ErrorCode) -> ErrorCode | None:
-    """Why nothing is appended, whatever the records are."""
+    """Error that refuses any records for the partition."""
     if found is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return found
     if request.acks not in (-1, 0, 1):

@@ -1,4 +1,4 @@
-"""SyncGroup 0-5: hand in the assignment as the leader of a classic group, and get one's own part of it."""
+"""SyncGroup 0-5: take the assignments from the leader of a classic group, and give each member its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["handle"]
 
 
 _NEEDS_PROTOCOL = 5
-"""The version from which a member has to say which protocol it means (KIP-559)."""
+"""Version of the API since which a member has to name its protocol (KIP-559)."""
 
 
 def handle(context: RequestContext, request: SyncGroupRequest, now: float) -> Answer:
