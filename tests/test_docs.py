@@ -1,4 +1,4 @@
-"""The guides are true: their examples run, and the traps that comments mention by number are explained and tested."""
+"""The guides are true: their examples run, their paths exist, and traps that comments mention are explained and tested."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ ENTRY = re.compile(r"^- \*\*(\d+)\.\*\* ", re.MULTILINE)
 MENTION = re.compile(r"\btraps? (\d+(?:(?:, | and | to )\d+)*)", re.IGNORECASE)
 TABLE_ROW = re.compile(r"^\|.*\| (.*) \|$", re.MULTILINE)
 METHOD = re.compile(r"(?<=\.)([a-z_]+)(?=\()")
+PATH = re.compile(r"`((?:kafkawire|mockbroker|tests|docs)/[\w/.]+)`")
+LINK = re.compile(r"\]\(([\w/.-]+)(?:#[\w-]+)?\)")
 TEST_NAME = re.compile(r"def test_trap_((?:\d+_)+)")
 
 
@@ -37,6 +39,13 @@ def sources() -> dict[Path, str]:
 
 def explained() -> list[int]:
     return [int(number) for number in ENTRY.findall((ROOT / "docs/protocol-traps.md").read_text())]
+
+
+@pytest.mark.parametrize("guide", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]), ids=lambda guide: guide.name)
+def test_paths_that_guides_name_exist(guide):
+    text = guide.read_text()
+    named = {ROOT / path for path in PATH.findall(text)} | {guide.parent / path for path in LINK.findall(text)}
+    assert not sorted(str(path.relative_to(ROOT)) for path in named if not path.exists())
 
 
 def test_traps_are_numbered_once_and_in_order():
@@ -125,7 +134,7 @@ def test_the_examples_for_users_of_other_clients_run():
 
 
 def test_the_methods_for_users_of_other_clients_are_there():
-    """What the tables of the guide put into their right column."""
+    """The right columns of the guide's tables name methods of kafkawire."""
     faces = (kafkawire.Connection, kafkawire.Consumer, kafkawire.Producer, Delivery, kafkawire.RecordMetadata)
     text = (ROOT / "docs/migrating.md").read_text()
     named = {name for row in TABLE_ROW.findall(text) for name in METHOD.findall(row)}
