@@ -1,6 +1,6 @@
-"""A Kafka client in pure Python: Connection, Producer, Consumer. `kafkawire.aio` has the same for asyncio.
+"""A Kafka client in pure Python: Connection, Producer and Consumer; `kafkawire.aio` has those for asyncio.
 
-Names load on first use, so that a program which only produces does not pay for the consumer.
+Names are loaded on first use, so that a program that only produces does not load the consumer.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A cluster, for threads and scripts: what is there, and requests of one's own."""
+"""The blocking Connection: the brokers and topics of a cluster, and requests of your own."""
 
 from __future__ import annotations
 
@@ -21,12 +21,21 @@ __all__ = ["Connection"]
 @with_options(ConnectionOptions)
 @instead_of(ADMIN)
 class Connection(ConnectionBase, Closing):
-    """A cluster, not a socket: lazy, thread-safe, shared by everything that is made with `connection=`.
+    """Connection to a cluster: a socket for each broker and purpose, opened when a call needs it. Thread-safe.
 
-    `servers` is host:port of some brokers, or the option bootstrap_servers says it; options are those of
-    `ConnectionOptions`. Nothing is connected before the first call that needs it. Close it, or use it in a `with` statement.
+    Producers and consumers that are made with `connection=` share it. Close it, or use it in a `with` statement.
 
-    Raises ConfigurationError for options that are unknown, contradictory or out of range.
+    Args:
+        servers: host:port of some brokers, as a list or separated by commas, in place of the option bootstrap_servers.
+        options: See below.
+
+    Raises:
+        ConfigurationError: An option is unknown, contradictory or out of range.
+
+    Example:
+        >>> with Connection("localhost:9092") as connection:
+        ...     connection.topics()
+        ['flights']
     """
 
     net: Net

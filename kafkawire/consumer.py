@@ -1,4 +1,4 @@
-"""A consumer for threads and scripts."""
+"""The blocking Consumer."""
 
 from __future__ import annotations
 
@@ -29,12 +29,29 @@ __all__ = ["Consumer"]
 @with_options(ConsumerOptions)
 @instead_of(CONSUMER)
 class Consumer(ConsumerBase, Closing, Generic[K, V]):
-    """Reads partitions: all those of the topics given, or those that are assigned.
+    """Reads records of all partitions of its topics, or of the partitions that are assigned to it.
 
-    One thread at a time; a second one gets ConcurrentUseError. Options are those of `ConsumerOptions`; with `connection`,
-    those of the connection are the connection's. Close it, or use it in a `with` statement.
+    For one thread at a time: a second one gets ConcurrentUseError. Close it, or use it in a `with` statement.
 
-    Raises ConfigurationError for options that are unknown, contradictory or out of range.
+    Iteration yields one record after another. It ends after consumer_timeout_ms without a record, or with stop_at_end; without
+    these options it goes on for ever. `next` returns one record. Both raise the errors of `poll`.
+
+    Args:
+        topics: Names of topics to read, or lists of names. New partitions of a topic are read from their beginning.
+        connection: A connection to share, which brings its own options; the consumer makes one if None.
+        options: See below.
+
+    Raises:
+        ConfigurationError: An option is unknown, contradictory or out of range.
+        TypeError: The connection is not a `kafkawire.Connection`.
+
+    Example:
+        >>> options = {"bootstrap_servers": "localhost:9092", "auto_offset_reset": "earliest", "stop_at_end": True}
+        >>> with Consumer("flights", **options) as consumer:
+        ...     for message in consumer:
+        ...         print(message.offset, message.key, message.value)
+        0 b'UA' b'EWR-IAH'
+        1 b'UA' b'LGA-IAH'
     """
 
     _connection: Connection
@@ -78,14 +95,14 @@ class Consumer(ConsumerBase, Closing, Generic[K, V]):
             self._user = None
 
     def __iter__(self) -> Iterator[Message[K, V]]:
-        """Records one by one; ends only with consumer_timeout_ms without a record, or where stop_at_end says."""
+        """Yield records until consumer_timeout_ms passes without one, or to the end with stop_at_end."""
         ends = run(self._core.iteration_ends())
         yield from self._core.collector.upcoming
         while self._read_ahead(ends):
             yield from self._core.collector.upcoming
 
     def __next__(self) -> Message[K, V]:
-        """One record, as iteration would return it; StopIteration where that would end."""
+        """Return the next record. Raises StopIteration when iteration would end."""
         while True:
             for message in self._core.collector.upcoming:
                 return message

@@ -1,4 +1,4 @@
-"""Events of a consumer, returned by `Consumer.events()`: no errors, but its user should know of them."""
+"""Events of a consumer, which `Consumer.events()` returns: changes of topics and positions that are not errors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["Event", "PositionReset", "TopicRecreated"]
 
 @dataclass(frozen=True, slots=True)
 class TopicRecreated:
-    """A topic was deleted and created again under its name: its offsets mean other records now.
+    """A topic was deleted and created again with the same name: its offsets mean other records now.
 
-    A PositionReset follows for each of its partitions, once what was fetched of the old topic has been returned. Brokers before
-    2.8 have no topic ids: there a leader epoch that goes back tells, and before 2.1 only a position that the new topic does not
-    have. Where it has grown past that position, reading goes on there unnoticed.
+    A PositionReset follows for each partition, after the records that were fetched from the old topic. Brokers since 2.8 send
+    topic ids, which tell the two topics apart. Before that a leader epoch that goes back does, and before 2.1 only a position
+    that the new topic does not have: if the new topic has grown past the position, reading goes on there without an event.
     """
 
     topic: str
@@ -25,14 +25,14 @@ class TopicRecreated:
 
 @dataclass(frozen=True, slots=True)
 class PositionReset:
-    """A partition has no record at the position any more: auto_offset_reset decides where to go on."""
+    """A partition has no record at the position any more; reading goes on at an offset chosen by auto_offset_reset."""
 
     topic: str
     partition: int
     position: int
-    """The offset that would have been next."""
+    """Offset of the record that would have been read next."""
     start: str
-    """Where reading goes on: "earliest" or "latest"."""
+    """Offset at which reading goes on: "earliest" or "latest"."""
     reason: str
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""Names that users of other clients look for on our objects, and what to use instead.
+"""Methods and classes of other clients that kafkawire does not have, and advice on each for the AttributeError.
 
-The tables have the methods of kafka-python, aiokafka, confluent-kafka and the Java client that we name differently, in Python's
-spelling; `partitionsFor` is looked up as `partitions_for`.
+The tables have names of kafka-python, aiokafka, confluent-kafka and the Java client in Python's spelling: `partitionsFor` is
+looked up as `partitions_for`.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ POLL_TEXT = (
     "poll(timeout=seconds, max_records=n) takes both by keyword, and returns a list of messages: [] if none came in time; "
     "iterate over the consumer for one message after the other"
 )
-"""For `poll(1.0)` (confluent-kafka: one message) and `poll(timeout_ms=1000)` (kafka-python: a dict)."""
+"""Advice on `poll(1.0)` (confluent-kafka: one message) and `poll(timeout_ms=1000)` (kafka-python: a dict)."""
 
 ADMIN: Names = {
     **_ANY_CLIENT,
@@ -114,7 +114,7 @@ ADMIN: Names = {
         """,
     ),
 }
-"""On a Connection, for users of admin clients."""
+"""Names that users of admin clients look for on a Connection."""
 
 _OUTCOME: Names = {
     **each(_CALLBACK, "add_callback add_errback add_both add_done_callback chain"),
@@ -128,7 +128,7 @@ DELIVERY: Names = {
     **each("use exception(timeout=seconds), which is None for a record that was written", "succeeded failed retriable"),
     **each(_TEXT_OF_RESULT + "use result().topic and so on", "topic partition offset timestamp"),
 }
-"""On what send() returns."""
+"""Names looked for on the result of send()."""
 
 ASYNC_DELIVERY: Names = {
     **_OUTCOME,
@@ -146,7 +146,7 @@ MESSAGE: Names = {
     "topic_partition": "use TopicPartition(message.topic, message.partition)",
     "timestamp_ms": "use timestamp, which is in milliseconds",
 }
-"""On a message, whose parts are attributes and not methods."""
+"""Names looked for on a message."""
 
 METADATA: Names = {
     **each("not kept: give on_delivery a function that knows them, as functools.partial(report, key)", "key value headers"),
@@ -175,15 +175,15 @@ _MODULE: Names = {
     **each("give key_serializer and value_serializer a function", "Serializer JsonSerializer DefaultSerializer"),
     **each("give key_deserializer and value_deserializer a function", "Deserializer JsonDeserializer"),
 }
-"""Imported from kafkawire or kafkawire.aio."""
+"""Names that are imported from kafkawire or kafkawire.aio."""
 
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def instead_of(names: Names) -> Callable[[type[T]], type[T]]:
-    """Decorates a class: asking it for one of the names raises an AttributeError that says what to use instead.
+    """Decorates a class so that access to one of the names raises an AttributeError with advice.
 
-    A decorator, not a base class, since a class with `__getattr__` has every attribute for a type checker.
+    It is a decorator and not a base class, since a class with `__getattr__` has every attribute for a type checker.
     """
 
     def decorate(cls: type[T]) -> type[T]:
@@ -202,9 +202,9 @@ def instead_of(names: Names) -> Callable[[type[T]], type[T]]:
 
 
 def no_such_name(module: str, name: str) -> Exception:
-    """The exception for a name that a module does not have.
+    """Return the exception for a name that a module does not have.
 
-    An ImportError for the names in other clients' packages, since `from kafkawire import KafkaProducer` replaces the text of an
+    It is an ImportError for names of other clients, since `from kafkawire import KafkaProducer` replaces the text of an
     AttributeError by its own.
     """
     if name in _MODULE:

@@ -1,7 +1,7 @@
-"""Options that other clients have and we do not, with underscores for dots, and what to say of each.
+"""Options of other clients that kafkawire does not have, with underscores for dots, and advice on each.
 
-They are those of the Java client, librdkafka and confluent-kafka, kafka-python and aiokafka. An option of theirs that is not
-here is one of ours, by the same name (`kafkawire.config`).
+The clients are Kafka's own for Java, librdkafka and confluent-kafka, kafka-python and aiokafka. Every other option of theirs is
+one of kafkawire, with the same name (`kafkawire.config`).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["RENAMED", "advice", "each", "is_foreign"]
 
 
 def each(text: str, names: str) -> dict[str, str]:
-    """A table with one text for several names, which are separated by spaces."""
+    """Return a table that gives several names, separated by spaces, the same text."""
     return dict.fromkeys(names.split(), text)
 
 
@@ -81,7 +81,7 @@ RENAMED: Mapping[str, tuple[str, str]] = {
     "sticky_partitioning_linger_ms": ("linger_ms", "records without a key change partition with each batch"),
     "topic_metadata_refresh_interval_ms": ("metadata_max_age_ms", ""),
 }
-"""Name -> our option, and what is different about it."""
+"""Name -> the equivalent option of kafkawire, and how it differs."""
 
 _VERSIONS = "not needed: each broker is asked which versions it speaks"
 _SYSTEM = "not needed: the system sizes socket buffers"
@@ -149,7 +149,7 @@ _OTHERWISE: Mapping[str, str] = {
     "throttle_cb": "not needed: what brokers ask for is waited for",
     "topics": "name the topics first, without a keyword: Consumer('a', 'b', ...)",
 }
-"""Name -> why it is not needed, or what to do that is no option."""
+"""Name -> the reason why it is not needed, or the advice on a method to use instead."""
 
 _NOT_YET: Mapping[str, str] = {
     **each(
@@ -176,19 +176,19 @@ _NOT_YET: Mapping[str, str] = {
         "partitioner_adaptive_partitioning_enable partitioner_availability_timeout_ms partitioner_rack_aware",
     ),
 }
-"""Name -> the feature it belongs to, which this release does not have, and its verb."""
+"""Name -> the missing feature it belongs to, with its verb."""
 
 _SASL = "sasl_"
-"""How all options of SASL begin."""
+"""Prefix of all options of SASL."""
 
 
 def is_foreign(name: str) -> bool:
-    """Whether the option, written with underscores, is one of another client that we do not have."""
+    """Return True for an option, written with underscores, of another client that kafkawire does not have."""
     return name in RENAMED or name in _OTHERWISE or name in _NOT_YET or name.startswith(_SASL)
 
 
 def advice(name: str, *, dotted: bool) -> str:
-    """Advice for a user who gives a foreign option; our options are named with dots if `dotted`."""
+    """Return the advice on an option of another client; options in it are named with dots if `dotted`."""
     if name in RENAMED:
         ours, difference = RENAMED[name]
         return f"use {ours.replace('_', '.') if dotted else ours}" + (f" ({difference})" if difference else "")

@@ -1,4 +1,4 @@
-"""The plain data that users get and give: records read, positions, acknowledgements."""
+"""Plain data that users get and give: records, partitions, acknowledgements."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ else:
 __all__ = ["Header", "K", "Message", "RecordMetadata", "SentK", "SentV", "TopicPartition", "V"]
 
 Header = tuple[str, "bytes | None"]
-"""A record header: names may repeat and their order is kept (trap 37)."""
+"""Header of a record: (name, value). Names may repeat, and their order is kept (trap 37)."""
 
 
 class TopicPartition(NamedTuple):
-    """One partition of a topic."""
+    """Partition of a topic: its name and number. A plain tuple of both equals it."""
 
     topic: str
     partition: int
@@ -37,10 +37,23 @@ class TopicPartition(NamedTuple):
 
 @instead_of(MESSAGE)
 class Message(NamedTuple, Generic[K, V]):
-    """One record as it was read: `Message[str, Order]` has keys and values as deserializers made them, `Message` has bytes.
+    """Record that was read. Key and value are bytes, or of the types that deserializers made: `Message[str, Order]`.
 
-    `timestamp` is in milliseconds since the epoch, None where the format has none; `timestamp_type` is 0 for the
-    producer's time, 1 for the broker's, None without a timestamp. `leader_epoch` is None where the broker sent none.
+    Attributes:
+        topic: Name of the topic.
+        partition: Number of the partition.
+        offset: Offset in the partition.
+        timestamp: Milliseconds since the epoch; None in the oldest format, which has no timestamps.
+        timestamp_type: 0 if the producer set the timestamp, 1 if the broker did; None without a timestamp.
+        key: The key, or None.
+        value: The value, or None.
+        headers: Pairs of a name and bytes or None.
+        leader_epoch: Leader epoch of the batch; None if the broker sent none.
+
+    Example:
+        >>> message = Message("flights", 0, 17, 1_700_000_000_000, 0, b"UA", b"EWR-IAH")
+        >>> message.value, message.next_offset
+        (b'EWR-IAH', 18)
     """
 
     topic: str
@@ -55,21 +68,25 @@ class Message(NamedTuple, Generic[K, V]):
 
     @property
     def payload(self) -> V | None:
-        """The same as `value`."""
+        """Another name for `value`."""
         return self.value
 
     @property
     def next_offset(self) -> int:
-        """`offset + 1`. Where to go on reading is the consumer's `position`, which also skips gaps."""
+        """`offset + 1`. The consumer's `position` may be later: it skips gaps."""
         return self.offset + 1
 
 
 @instead_of(METADATA)
 class RecordMetadata(NamedTuple):
-    """Where a record was written.
+    """Place where a record was written, as its acknowledgement says.
 
-    `offset` is None with acks=0 and for a duplicate whose offset the broker no longer knows (trap 63); `timestamp` is in
-    milliseconds, the broker's where the topic uses LogAppendTime (trap 35), and None where the format has none.
+    Attributes:
+        topic: Name of the topic.
+        partition: Number of the partition.
+        offset: Offset in the partition; None with acks=0, and for a duplicate whose offset the broker has forgotten (trap 63).
+        timestamp: Milliseconds since the epoch, set by the broker if the topic has LogAppendTime (trap 35); None in the oldest
+            format, which has no timestamps.
     """
 
     topic: str

@@ -1,4 +1,4 @@
-"""A producer for threads and scripts."""
+"""The blocking Producer, and the results of its deliveries."""
 
 from __future__ import annotations
 
@@ -123,23 +123,35 @@ class BatchDelivery(BatchDeliveryBase):
 @with_options(ProducerOptions)
 @instead_of(PRODUCER)
 class Producer(ProducerBase, Closing, Generic[SentK, SentV]):
-    """Sends records; any thread may call it.
+    """Sends records in a background thread. Thread-safe.
 
-    Options are those of `ProducerOptions`; with `connection`, those of the connection are the connection's. Close it, or use
-    it in a `with` statement: leaving it flushes, but for Ctrl-C, which fails what is queued.
+    Close it, or use it in a `with` statement. The end of that statement sends what is queued; if Ctrl-C is the reason,
+    records that are queued fail at once.
 
-    A record fails when a broker refuses it for good, or delivery_timeout_ms after its `send()`, never earlier and at most
-    linger_ms and a twentieth of the timeout later. Its handle and its `on_delivery` say so. Failures that nobody asks about
-    are logged to `kafkawire.producer`, with their number, a WARNING for each topic and error and at most every 30 s. Leaving
-    the `with` statement raises DeliveryError for them, unless another exception is on its way or the producer was closed
-    within; closing logs a last WARNING for those that the log has not heard of.
+    A record fails when a broker refuses it for good, or delivery_timeout_ms after its `send`: never earlier, and at most
+    linger_ms and a twentieth of the timeout later. Its `Delivery` and its `on_delivery` have the error. Failures that no one
+    asks for are logged to `kafkawire.producer`: a WARNING with their number for each topic and error, at most every 30 s. The
+    end of the `with` statement raises DeliveryError for them, unless another exception ends it or the producer was closed
+    inside. `close` logs a last WARNING for failures that were not logged yet.
 
-    What is queued when the interpreter ends is sent for up to exit_flush_timeout_ms, and a WARNING says what was not. That is
-    so after the end of the script, `sys.exit`, Ctrl-C and other exceptions, and once threads that are no daemons have ended;
-    not after `os._exit`, nor after SIGTERM, unless a handler turns that into `sys.exit`. A producer that is dropped without
-    being closed sends what is queued in the background, and is named in a ResourceWarning.
+    At the end of the interpreter, records of a producer that was not closed are sent for up to exit_flush_timeout_ms, and a
+    WARNING says how many were not. This happens after the end of the script, `sys.exit`, Ctrl-C or another exception, once all
+    threads but daemons have ended; not after `os._exit`, and not after SIGTERM unless a handler calls `sys.exit`. A producer
+    that is garbage-collected unclosed sends what is queued in the background, and a ResourceWarning names it.
 
-    Raises ConfigurationError for options that are unknown, contradictory or out of range.
+    Args:
+        connection: A connection to share, which brings its own options; the producer makes one if None.
+        options: See below.
+
+    Raises:
+        ConfigurationError: An option is unknown, contradictory or out of range.
+        TypeError: The connection is not a `kafkawire.Connection`.
+
+    Example:
+        >>> with Producer(bootstrap_servers="localhost:9092", linger_ms=20) as producer:
+        ...     delivery = producer.send("flights", b"EWR-IAH", key=b"UA")
+        >>> delivery.result().offset
+        2
     """
 
     _delivery = Delivery

@@ -38,6 +38,9 @@ RIDDLES = ("What ", "The same", "The one ", "Those ")
 """Beginnings of docstrings that have no subject."""
 
 IN_PLAIN_ENGLISH = (
+    "kafkawire/_clients",
+    "kafkawire/aio",
+    "kafkawire/config",
     "kafkawire/core/produce",
     "pyspark_kafkawire",
 )

@@ -1,4 +1,7 @@
-"""The same for asyncio: Connection, Producer and Consumer, awaited. Make them where a loop runs."""
+"""Kafka client for asyncio: Connection, Producer and Consumer with the methods of those in `kafkawire`, awaited.
+
+They belong to the event loop that runs when they are made.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cluster, for asyncio. What the calls mean and raise is said in `kafkawire.connection`."""
+"""The asyncio Connection: the brokers and topics of a cluster, and requests of your own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,23 @@ __all__ = ["Connection"]
 @with_options(ConnectionOptions)
 @instead_of(ADMIN)
 class Connection(ConnectionBase, AsyncClosing):
-    """A cluster, not a socket: lazy, shared by everything on the same loop that is made with `connection=`."""
+    """Connection to a cluster: a socket for each broker and purpose, opened when a call needs it. For tasks of one event loop.
+
+    Producers and consumers of the same loop that are made with `connection=` share it. Close it, or use it in an `async with`
+    statement. A call that waits, in another loop than the one that ran when it was made, raises WrongLoopError.
+
+    Args:
+        servers: host:port of some brokers, as a list or separated by commas, in place of the option bootstrap_servers.
+        options: See below.
+
+    Raises:
+        ConfigurationError: An option is unknown, contradictory or out of range.
+
+    Example:
+        >>> async with Connection("localhost:9092") as connection:
+        ...     await connection.topics()
+        ['flights']
+    """
 
     net: Net
 

@@ -1,4 +1,4 @@
-"""A consumer for asyncio. What the calls mean and raise is said in `kafkawire.consumer`."""
+"""The asyncio Consumer."""
 
 from __future__ import annotations
 
@@ -26,14 +26,38 @@ __all__ = ["Consumer"]
 
 T = TypeVar("T")
 YIELD_EVERY = 256
-"""Records after which iteration lets others run: over records that are here it would never suspend."""
+"""Number of records after which iteration lets other tasks run: over records that were fetched it would never suspend."""
 
 
 @with_awaited_examples
 @with_options(ConsumerOptions)
 @instead_of(CONSUMER)
 class Consumer(ConsumerBase, AsyncClosing, Generic[K, V]):
-    """Reads partitions: all those of the topics given, or those that are assigned. One task at a time."""
+    """Reads records of all partitions of its topics, or of the partitions that are assigned to it.
+
+    For one task at a time: a second one gets ConcurrentUseError. Close it, or use it in an `async with` statement. A call
+    that waits, in another loop than the one that ran when the consumer was made, raises WrongLoopError.
+
+    Iteration yields one record after another. It ends after consumer_timeout_ms without a record, or with stop_at_end; without
+    these options it goes on for ever. `anext` returns one record. Both raise the errors of `poll`.
+
+    Args:
+        topics: Names of topics to read, or lists of names. New partitions of a topic are read from their beginning.
+        connection: A connection of the same loop to share, which brings its own options; the consumer makes one if None.
+        options: See below.
+
+    Raises:
+        ConfigurationError: An option is unknown, contradictory or out of range.
+        TypeError: The connection is not a `kafkawire.aio.Connection`.
+
+    Example:
+        >>> options = {"bootstrap_servers": "localhost:9092", "auto_offset_reset": "earliest", "stop_at_end": True}
+        >>> async with Consumer("flights", **options) as consumer:
+        ...     async for message in consumer:
+        ...         print(message.offset, message.key, message.value)
+        0 b'UA' b'EWR-IAH'
+        1 b'UA' b'LGA-IAH'
+    """
 
     _connection: Connection
     _owned: Sequence[Connection]
@@ -62,7 +86,7 @@ class Consumer(ConsumerBase, AsyncClosing, Generic[K, V]):
         return found if found is not None else no_rows(headers)
 
     async def __aiter__(self) -> AsyncIterator[Message[K, V]]:
-        """Records one by one; ends only with consumer_timeout_ms without a record, or where stop_at_end says."""
+        """Yield records until consumer_timeout_ms passes without one, or to the end with stop_at_end."""
         ends = await self._core.iteration_ends()
         until_yield = YIELD_EVERY
         while True:
@@ -76,7 +100,7 @@ class Consumer(ConsumerBase, AsyncClosing, Generic[K, V]):
                 return
 
     async def __anext__(self) -> Message[K, V]:
-        """One record, as iteration would return it; StopAsyncIteration where that would end."""
+        """Return the next record. Raises StopAsyncIteration when iteration would end."""
         while True:
             for message in self._core.collector.upcoming:
                 return message

@@ -1,4 +1,4 @@
-"""A producer for asyncio. What the calls mean and raise is said in `kafkawire.producer`."""
+"""The asyncio Producer, and the results of its deliveries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["BatchDelivery", "Delivery", "Producer"]
 
 YIELD_EVERY = 256
-"""Records after which send() lets others run: with room in the buffer it would never suspend."""
+"""Number of records after which send() lets other tasks run: with room in the buffer it would never suspend."""
 
 
 @instead_of(ASYNC_DELIVERY)
@@ -82,11 +82,34 @@ class BatchDelivery(BatchDeliveryBase):
 @with_options(ProducerOptions)
 @instead_of(PRODUCER)
 class Producer(ProducerBase, AsyncClosing, Generic[SentK, SentV]):
-    """Sends records from any task of one loop, and is closed in that loop, or WrongLoopError is raised.
+    """Sends records in a background task. For tasks of one event loop.
 
-    `asyncio.run()` cancels all tasks when it ends: the producer sends what is queued then, for up to exit_flush_timeout_ms. A
-    loop that was closed without that sends nothing any more; what is lost is logged as a WARNING, when the producer is dropped
-    or the interpreter ends.
+    Close it, or use it in an `async with` statement. The end of that statement sends what is queued; if cancellation or Ctrl-C
+    is the reason, records that are queued fail at once. A call that waits, in another loop than the one that ran when the
+    producer was made, raises WrongLoopError.
+
+    A record fails when a broker refuses it for good, or delivery_timeout_ms after its `send`: never earlier, and at most
+    linger_ms and a twentieth of the timeout later. Its `Delivery` and its `on_delivery` have the error. Failures that no one
+    asks for are logged to `kafkawire.producer`, and the end of the `async with` statement raises DeliveryError for them, unless
+    another exception ends it or the producer was closed inside.
+
+    `asyncio.run` cancels all tasks when it ends: the producer then sends what is queued for up to exit_flush_timeout_ms. A
+    loop that is closed without that sends nothing any more, and a WARNING says how many records are lost, when the producer is
+    garbage-collected or the interpreter ends.
+
+    Args:
+        connection: A connection of the same loop to share, which brings its own options; the producer makes one if None.
+        options: See below.
+
+    Raises:
+        ConfigurationError: An option is unknown, contradictory or out of range.
+        TypeError: The connection is not a `kafkawire.aio.Connection`.
+
+    Example:
+        >>> async with Producer(bootstrap_servers="localhost:9092", linger_ms=20) as producer:
+        ...     delivery = await producer.send("flights", b"EWR-IAH", key=b"UA")
+        >>> (await delivery).offset
+        2
     """
 
     _delivery = Delivery

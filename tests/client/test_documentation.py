@@ -15,6 +15,7 @@ import pytest
 import kafkawire
 import kafkawire.aio
 import kafkawire.aio.producer
+import kafkawire.message
 import kafkawire.producer
 from mockbroker import MockCluster
 from tests.client.faces import SOON
@@ -108,12 +109,24 @@ def test_the_example_of_every_method_runs(kind, cls, name):
         run_example(kind, cls, str(inspect.getdoc(methods(cls)[name])), kafka)
 
 
-@pytest.mark.parametrize("cls", CLASSES["asyncio"][3:])
-def test_the_examples_of_awaited_results_run(cls):
+@pytest.mark.parametrize(
+    ("kind", "cls"), [(kind, cls) for kind, found in CLASSES.items() for cls in found if "Example:" in str(cls.__doc__)]
+)
+def test_the_example_of_a_class_runs(kind, cls):
     with MockCluster(brokers=1, topics={"flights": 2}) as kafka:
         for value in (b"EWR-IAH", b"LGA-IAH"):
             kafka.produce("flights", value, key=b"UA", partition=0)
-        run_example("asyncio", cls, str(cls.__doc__), kafka)
+        run_example(kind, cls, str(cls.__doc__), kafka)
+
+
+def test_every_client_has_an_example():
+    assert all("Example:" in str(cls.__doc__) for kind in CLASSES for cls in CLASSES[kind][:3])
+
+
+def test_the_example_of_a_message_runs():
+    done = doctest.testmod(kafkawire.message)
+    assert done.attempted > 0
+    assert done.failed == 0
 
 
 def run_example(kind, cls, text, kafka):

@@ -14,6 +14,7 @@ import pytest
 
 import kafkawire
 import kafkawire.aio
+from kafkawire.connection import connect_for
 from kafkawire.errors import ClosedError, WrongLoopError
 from tests.client.faces import SOON
 
@@ -114,6 +115,28 @@ def test_a_shared_connection_lives_until_the_last_record_is_sent(kafka, heard):
 
 async def _nothing():
     pass
+
+
+@pytest.mark.parametrize("end", ["close", "drop"])
+def test_a_consumer_closes_every_connection_of_its_own_as_it_ends(kafka, heard, end):
+    class WithBackground(kafkawire.Consumer):
+        """Has a second connection, as for heartbeats, with a driver of its own."""
+
+        def add_connection(self) -> list[Any]:
+            background = connect_for(None, self.options)[0]
+            assert background.topics(timeout=SOON)
+            self._owned = [*self._owned, background]
+            return [connection.net for connection in self._owned]
+
+    c = WithBackground("one", bootstrap_servers=kafka.bootstrap)
+    nets = c.add_connection()
+    if end == "close":
+        c.close()
+    del c
+    gc.collect()
+    until(lambda: all(net.closed for net in nets) and not our_threads())
+    assert names(heard) == []
+    assert len(heard) == (end == "drop")
 
 
 def test_a_dropped_consumer_leaves_a_shared_connection_to_the_others(kafka, heard):
