@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from mockbroker.drive.clock import MockClock
     from mockbroker.drive.memory import MemoryServer
     from mockbroker.mock import MockBroker, MockCluster
-    from mockbroker.observe.faults import Barrier, Fault
+    from mockbroker.observe.fault import Fault
+    from mockbroker.observe.fault_kinds import Barrier
     from mockbroker.observe.journal import Journal
     from mockbroker.state.cluster import Cluster
 
@@ -32,10 +33,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Barrier": "observe.faults",
+    "Barrier": "observe.fault_kinds",
     "Cluster": "state.cluster",
     "Exchange": "broker.exchange",
-    "Fault": "observe.faults",
+    "Fault": "observe.fault",
     "Journal": "observe.journal",
     "MemoryServer": "drive.memory",
     "MockBroker": "mock",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self, TypeVar
 
 from kafkawire.addresses import format_address
 from kafkawire.errors import broker_error
@@ -16,7 +16,11 @@ from mockbroker.broker.services import ClusterServices
 from mockbroker.configs.values import ConfigText, as_text
 from mockbroker.drive.addresses import check_port
 from mockbroker.drive.clock import MockClock
+from mockbroker.drive.cluster_time import ClusterTime
+from mockbroker.drive.loop import IoLoop
 from mockbroker.drive.server import Server
+from mockbroker.observe.fault import Fault
+from mockbroker.observe.fault_kinds import FaultMethods
 from mockbroker.observe.observation import Observation
 from mockbroker.profiles import LATEST
 from mockbroker.state.cluster import Cluster
@@ -27,13 +31,16 @@ if TYPE_CHECKING:
 
 __all__ = ["MockBroker", "MockCluster"]
 
+F = TypeVar("F", bound=Fault)
+
 
 class MockBroker:
     """One broker of a running `MockCluster`. Thread-safe."""
 
-    def __init__(self, cluster: Cluster, server: Server, broker_id: int) -> None:
+    def __init__(self, cluster: Cluster, loop: IoLoop, server: Server, broker_id: int) -> None:
         self.id = broker_id
         self._cluster = cluster
+        self._loop = loop
         self._server = server
         self._broker = cluster.brokers[broker_id]
 
@@ -68,7 +75,7 @@ class MockBroker:
         def tell() -> None:
             self._broker.host, self._broker.port = host, port
 
-        self._server.call(tell)
+        self._loop.call(tell)
 
     @property
     def online(self) -> bool:
@@ -76,15 +83,15 @@ class MockBroker:
 
     def stop(self) -> None:
         """Cut the broker's connections, refuse new ones, and move what it leads to other replicas. Idempotent."""
-        self._server.call(self._stop)
+        self._loop.call(self._stop)
 
     def start(self) -> None:
         """Start the broker again on its port. Does nothing if it runs."""
-        self._server.call(self._start)
+        self._loop.call(self._start)
 
     def restart(self) -> None:
         """Stop and start the broker, with nothing in between."""
-        self._server.call(self._restart)
+        self._loop.call(self._restart)
 
     def _restart(self) -> None:
         self._stop()
@@ -104,7 +111,7 @@ class MockBroker:
         return f"<MockBroker {self.id} at {self.address}{'' if self.online else ', stopped'}>"
 
 
-class MockCluster:
+class MockCluster(FaultMethods):
     """Kafka cluster in this process. Use it as a context manager, or `start()` and `close()` it. Thread-safe.
 
     brokers: how many; their ids count from first_broker_id. topics: partitions by topic. version: the Kafka version to imitate,
@@ -115,9 +122,8 @@ class MockCluster:
     names. reassignment_seconds: how long partitions take to move to other replicas when a client asks for it.
     clock: "held" if time stands still except for `clock.advance`.
 
-    `fail`, `delay`, `hold`, `drop`, `disconnect`, `throttle`, `corrupt`, `mismatch`, `flip`, `cut` and `split` make faults (see
-    `mockbroker.observe.faults.Faults`), `check_faults` asserts that each has fired; `journal` has the requests of clients;
-    `clock` may be held and advanced. Refusals raise BrokerError with Kafka's code.
+    The methods of `FaultMethods` (`fail`, `delay` ...) add faults, and `check_faults` asserts that each has fired; `journal`
+    has the requests of clients; `clock` may be held and advanced. Refusals raise BrokerError with Kafka's code.
     """
 
     def __init__(
@@ -152,21 +158,21 @@ class MockCluster:
         """State of the cluster. Use `call` to touch it while the cluster runs."""
         for name, partitions in (topics or {}).items():
             cluster.create_topic(name, partitions)
-        self.clock = MockClock(cluster, held=clock == "held")
-        observers = Observation(cluster)
+        self._loop = loop = IoLoop(cluster.timers, ClusterTime(held=clock == "held"))
+        self.call = loop.call
+        self.clock = MockClock(loop, offset)
+        observers = Observation(cluster, loop)
         services = ClusterServices(cluster, observers)
-        self._server = Server(services, self.clock, host, port, tls, advertised_host, port_step)
-        self.call = self._server.call
+        self._server = Server(services, loop, host, port, tls, advertised_host, port_step)
         self.groups = services.groups
         """Groups with their committed offsets. Use `call` to touch them while the cluster runs."""
-        self.brokers = {number: MockBroker(cluster, self._server, number) for number in cluster.brokers}
+        self.brokers = {number: MockBroker(cluster, loop, self._server, number) for number in cluster.brokers}
         self.journal = observers.journal
-        self.faults = faults = observers.faults
-        faults.call = self.call
-        self.fail, self.delay, self.hold, self.drop = faults.fail, faults.delay, faults.hold, faults.drop
-        self.disconnect, self.throttle, self.corrupt = faults.disconnect, faults.throttle, faults.corrupt
-        self.mismatch, self.flip, self.cut, self.split = faults.mismatch, faults.flip, faults.cut, faults.split
-        self.check_faults = faults.check
+        self.faults = observers.faults
+        self.check_faults = observers.faults.check
+
+    def _add_fault(self, fault: F) -> F:
+        return self.faults.add(fault)
 
     def start(self) -> Self:
         """Start to listen. Raises OSError if a port is taken, ValueError if it is none."""
@@ -215,7 +221,7 @@ class MockCluster:
         def add() -> MockBroker:
             broker = self.cluster.add_broker()
             self._server.add_broker(broker)
-            return MockBroker(self.cluster, self._server, broker.id)
+            return MockBroker(self.cluster, self._loop, self._server, broker.id)
 
         added = self.call(add)
         self.brokers[added.id] = added

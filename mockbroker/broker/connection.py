@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafkawire.protocol.frames import RequestHeader
     from kafkawire.protocol.schema import Request, Response
     from kafkawire.protocol.wire import Buffer
-    from mockbroker.broker.observers import StrikingFault, When
+    from mockbroker.broker.observers import RequestFault, When
     from mockbroker.broker.services import ClusterServices
     from mockbroker.state.brokers import Broker
 
@@ -53,7 +53,7 @@ class _Turn:
 
     def __init__(self, exchange: Exchange) -> None:
         self.exchange = exchange
-        self.faults: Sequence[StrikingFault] = ()
+        self.faults: Sequence[RequestFault] = ()
         self.answered = False
         """True once the faults have been asked about the answer."""
 
@@ -180,28 +180,28 @@ class ServerConnection:
             request = exchange.request
         except DecodeError:
             return CLOSE
-        turn.faults = faults = self._faults.striking(exchange, request)
+        turn.faults = faults = self._faults.fired_at(exchange, request)
         if not faults:
             return handler(key)(RequestContext(self._services, self._broker, self._client, header), request, now)
         return self._apply_faults(turn, faults, "before", partial(self._handle, turn, request), now)
 
     def _handle(self, turn: _Turn, request: Request, now: float) -> Answer:
-        """Let the handler answer a request that has met faults."""
-        injected = [fault.injected for fault in turn.faults if fault.injected is not None]
+        """Let the handler answer a request that faults have fired at."""
+        injected = [error for fault in turn.faults if (error := fault.injected_error) is not None]
         header = turn.exchange.header
         context = RequestContext(self._services, self._broker, self._client, header, injected)
         return handler(header.api_key)(context, request, now)
 
     def _apply_faults(
-        self, turn: _Turn, faults: Sequence[StrikingFault], when: When, proceed: Callable[[float], Answer], now: float
+        self, turn: _Turn, faults: Sequence[RequestFault], when: When, proceed: Callable[[float], Answer], now: float
     ) -> Answer:
         """Apply faults at one point: all of their waits in turn, then a silence; without silence, proceed."""
         for place, fault in enumerate(faults, 1):
-            wait = fault.wait(when, turn.exchange, now)
+            wait = fault.hold_back(when, turn.exchange, now)
             if wait is not None:
                 return Wait(*wait, partial(self._apply_faults, turn, faults[place:], when, proceed))
         for fault in turn.faults:
-            silence = fault.action.silence(when)
+            silence = fault.silence(when)
             if silence is not None:
                 return silence
         return proceed(now)
@@ -230,23 +230,23 @@ class ServerConnection:
             self._respond(turn, answer, now)
 
     def _respond(self, turn: _Turn, response: Response, now: float) -> None:
-        actions = [fault.action for fault in turn.faults]
-        for action in actions:
-            action.change(response)
+        faults = turn.faults
+        for fault in faults:
+            fault.change_response(response)
         exchange = turn.exchange
         frame = self._peer.response_frame(exchange.header, response, exchange.response_version)
         size = sum(map(len, frame))
         self._journal.answered(exchange, now + self._cluster.wall_clock_offset, frame, size)
-        if not actions:
+        if not faults:
             self._output += frame
             self._output_bytes += size
             return
         whole = b"".join(frame)
-        for action in sorted(actions, key=lambda action: action.closes):  # cut last, or there may be nothing left to damage
-            whole = action.mangle(whole)
-        pieces, pause = max((action.pieces(whole) for action in actions), key=lambda found: len(found[0]))
-        end = CLOSE if any(action.closes for action in actions) else NO_REPLY
-        mute = max(action.mutes for action in actions)
+        for fault in sorted(faults, key=lambda fault: fault.closes_connection):  # cut last, or no byte may be left to damage
+            whole = fault.damage_frame(whole)
+        pieces, pause = max((fault.split_frame(whole) for fault in faults), key=lambda split: len(split[0]))
+        end = CLOSE if any(fault.closes_connection for fault in faults) else NO_REPLY
+        mute = max(fault.mute_seconds for fault in faults)
         last = Wait(now + mute, (), lambda _later: end) if mute else end
         self._proceed(turn, self._give(deque(pieces), pause, last, now), now)
 

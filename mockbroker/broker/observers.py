@@ -1,7 +1,7 @@
 """Observers of a broker's connections, as the connections see them: the journal and the faults of a cluster.
 
-A connection tells the journal of every request and every response, and asks the faults that a request meets at each point of
-its way: before the handler, after it, and while the response leaves. `mockbroker.observe` implements these protocols.
+A connection tells the journal of every request and every response, and lets the faults that fire at a request act at each point
+of its way: before the handler, after it, and while the response is sent. `mockbroker.observe` implements these protocols.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkawire.protocol.wire import Buffer
     from mockbroker.broker.exchange import Exchange
 
-__all__ = ["FaultAction", "InjectedError", "Observers", "RequestFaults", "RequestJournal", "StrikingFault", "When"]
+__all__ = ["ClusterFaults", "ClusterJournal", "InjectedError", "Observers", "RequestFault", "When"]
 
 When = Literal["before", "after"]
 """Before the broker handles the request (which then has no effect), or after (it has, but the client does not hear of it)."""
@@ -40,52 +40,45 @@ class InjectedError:
         return partition is None or self.partition is None or self.partition == partition
 
 
-class FaultAction(Protocol):
-    """Effects of one kind of fault on a response. Each kind has an effect at some of these points."""
+class RequestFault(Protocol):
+    """One fault that fires at a request: its effects, in the order in which the request and its response pass these points."""
+
+    def hold_back(self, when: When, exchange: Exchange, now: float) -> tuple[float, Sequence[Watchers]] | None:
+        """Return the deadline and the watchers that end a wait of the request or its response; None for no wait."""
 
     def silence(self, when: When) -> Silence | None:
-        """Return the silence that replaces the handler's work or the response, or None."""
+        """Return the silence that replaces the handler's work or the response; None for neither."""
 
-    def change(self, response: Response) -> None:
+    @property
+    def injected_error(self) -> InjectedError | None:
+        """Error for the handler to put into the response."""
+
+    def change_response(self, response: Response) -> None:
         """Change the response in place."""
 
-    def mangle(self, frame: bytes) -> bytes:
+    def damage_frame(self, frame: bytes) -> bytes:
         """Return the bytes to send in place of the response's frame."""
 
-    def pieces(self, frame: bytes) -> tuple[Sequence[bytes], float]:
-        """Split the frame into pieces, with the seconds between them."""
+    def split_frame(self, frame: bytes) -> tuple[Sequence[bytes], float]:
+        """Return the frame in pieces, and the seconds between them."""
 
     @property
-    def closes(self) -> bool:
-        """True if the connection ends with the response."""
+    def closes_connection(self) -> bool:
+        """True if the connection is closed after the response."""
 
     @property
-    def mutes(self) -> float:
+    def mute_seconds(self) -> float:
         """Seconds after the response in which the connection serves nothing."""
 
 
-class StrikingFault(Protocol):
-    """One fault that a request meets."""
-
-    @property
-    def action(self) -> FaultAction: ...
-
-    @property
-    def injected(self) -> InjectedError | None:
-        """Error for the handler to put into the response."""
-
-    def wait(self, when: When, exchange: Exchange, now: float) -> tuple[float, Sequence[Watchers]] | None:
-        """Return the deadline and the watchers that end a wait of the request or its response, or None."""
-
-
-class RequestFaults(Protocol):
+class ClusterFaults(Protocol):
     """Faults of a cluster."""
 
-    def striking(self, exchange: Exchange, request: Any) -> Sequence[StrikingFault]:
-        """Faults that a request meets, in order; counts the request for each of them."""
+    def fired_at(self, exchange: Exchange, request: Any) -> Sequence[RequestFault]:
+        """Return the faults that fire at a request, in order; counts the request for each fault whose rule selects it."""
 
 
-class RequestJournal(Protocol):
+class ClusterJournal(Protocol):
     """Journal of a cluster."""
 
     def record(self, exchange: Exchange) -> None:
@@ -99,7 +92,7 @@ class Observers(Protocol):
     """Observers of all connections of a cluster."""
 
     @property
-    def faults(self) -> RequestFaults: ...
+    def faults(self) -> ClusterFaults: ...
 
     @property
-    def journal(self) -> RequestJournal: ...
+    def journal(self) -> ClusterJournal: ...

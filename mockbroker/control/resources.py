@@ -13,7 +13,8 @@ from mockbroker.arguments import bare_type, hints, short_repr
 from mockbroker.configs.values import ConfigText, as_text
 from mockbroker.control.views import show_broker, show_group, show_topic
 from mockbroker.json_values import checked_field, checked_value
-from mockbroker.observe.faults import Barrier, Fault
+from mockbroker.observe.fault import Fault
+from mockbroker.observe.fault_kinds import Barrier
 from mockbroker.observe.selection import Selection
 
 if TYPE_CHECKING:

@@ -1,68 +1,48 @@
-"""The clock of a cluster on TCP: real time, until a test holds it and moves it on by hand."""
+"""Clock of a cluster on TCP, as tests use it: they read it, hold it and move it on."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
-
 from mockbroker.arguments import Seconds, check_argument
+from mockbroker.drive.loop import IoLoop
 
-if TYPE_CHECKING:
-    from mockbroker.state.cluster import Cluster
-
-__all__ = ["Driver", "MockClock"]
-
-
-class Driver(Protocol):
-    """What the clock needs of whoever runs the cluster."""
-
-    def call(self, action: Callable[[], None]) -> None:
-        """Run an action where the cluster may be touched, and wait for its end."""
-
-    def settle(self) -> None:
-        """Do all that is due now. Within `call` only."""
+__all__ = ["MockClock"]
 
 
 class MockClock:
-    """All timers of a cluster run on it: waiting fetches, delays, session timeouts, LogAppendTime. Any thread may call it.
+    """Clock that all timers of a cluster run on: waiting fetches, delays, session timeouts, LogAppendTime. Thread-safe.
 
-    While it is held, its time stands still but for `advance`.
+    While it is held, its time stands still but for `advance`. loop: runs the cluster. wall_clock_offset: seconds from the
+    loop's time to the time since the epoch.
     """
 
-    def __init__(self, cluster: Cluster, *, held: bool = False) -> None:
-        self._cluster = cluster
-        self._ahead = 0.0
-        self._held_at = time.monotonic() if held else None
-        self._driver: Driver
-
-    def drive(self, driver: Driver) -> None:
-        """Tell it who runs the cluster, before it is used."""
-        self._driver = driver
+    def __init__(self, loop: IoLoop, wall_clock_offset: float) -> None:
+        self._loop = loop
+        self._time = loop.time
+        self._wall_clock_offset = wall_clock_offset
 
     def now(self) -> float:
-        """The `now` of the cluster, in seconds."""
-        held_at = self._held_at
-        return time.monotonic() + self._ahead if held_at is None else held_at
+        """Return the `now` of the cluster, in seconds."""
+        return self._time.now()
 
     def time(self) -> float:
-        """Seconds since the epoch, as records that are appended now get them."""
-        return self.now() + self._cluster.wall_clock_offset
+        """Return the seconds since the epoch, as records get them that are appended now."""
+        return self.now() + self._wall_clock_offset
 
     @property
     def held(self) -> bool:
-        return self._held_at is not None
+        """True while the time stands still."""
+        return self._time.held
 
     def hold(self) -> None:
-        """Let time stand still. Does nothing when it does."""
-        self._driver.call(self._hold)
+        """Let time stand still. Does nothing if it does already."""
+        self._loop.call(self._hold)
 
     def release(self) -> None:
-        """Let time pass by itself again, from where it stands. Does nothing when it does."""
-        self._driver.call(self._release)
+        """Let time pass by itself again, from where it stands. Does nothing if it passes already."""
+        self._loop.call(self._time.release)
 
     def advance(self, seconds: float) -> None:
-        """Move time on, and let everything happen that is due in it, each at its own time; then return.
+        """Move time on, and let everything happen that is due in it, each thing at its own time; then return.
 
         Raises ValueError for a time that is negative, not finite, or beyond 1e8 s.
 
@@ -71,27 +51,22 @@ class MockClock:
         if seconds < 0:
             raise ValueError(f"time cannot go back ({seconds} s)")
         check_argument("seconds", seconds, Seconds)
-        self._driver.call(lambda: self._advance(seconds))
+        self._loop.call(lambda: self._advance(seconds))
 
     def _hold(self) -> None:
-        self._held_at = self.now()
-
-    def _release(self) -> None:
-        if self._held_at is not None:
-            self._ahead = self._held_at - time.monotonic()
-            self._held_at = None
+        self._time.hold_at(self.now())
 
     def _advance(self, seconds: float) -> None:
         was_held, end = self.held, self.now() + seconds
         self._hold()
-        timers = self._cluster.timers
+        timers = self._loop.timers
         while timers.next_deadline <= end:
-            self._held_at = max(timers.next_deadline, self.now())
-            self._driver.settle()
-        self._held_at = end
-        self._driver.settle()
+            self._time.hold_at(max(timers.next_deadline, self.now()))
+            self._loop.settle()
+        self._time.hold_at(end)
+        self._loop.settle()
         if not was_held:
-            self._release()
+            self._time.release()
 
     def __repr__(self) -> str:
         return f"<MockClock at {self.time():.3f}{', held' if self.held else ''}>"

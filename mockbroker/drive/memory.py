@@ -1,10 +1,10 @@
-"""The brokers of a cluster without sockets or threads: whoever has a clock can connect to them. Simulations do."""
+"""Driver of a cluster in memory, without sockets or threads: connections are calls, and the caller's clock drives them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from kafkawire.addresses import format_address
 from mockbroker.broker.connection import ServerConnection
@@ -16,25 +16,30 @@ from mockbroker.state.timers import NEVER
 
 __all__ = ["Clock", "MemoryConnection", "MemoryServer"]
 
+T = TypeVar("T")
+
 _PORT = 9092
 
 
 class Clock(Protocol):
-    """Where the time comes from."""
+    """Time and timers that drive a cluster in memory."""
 
     def now(self) -> float:
-        """Seconds."""
+        """Return the time in seconds."""
 
     def at(self, when: float, call: Callable[[], None]) -> None:
-        """Make a call at a time; if that is past, soon, but not at once."""
+        """Make a call at a time; if that is past, soon, but not within this call."""
 
 
 class MemoryServer:
-    """All brokers of a cluster, as broker-1:9092, broker-2:9092 and so on."""
+    """Brokers of a cluster at the addresses broker-1:9092, broker-2:9092 and so on.
+
+    One thread may use it, with the cluster, its faults and its journal.
+    """
 
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self.cluster = cluster
-        self.observers = Observation(cluster)
+        self.observers = Observation(cluster, self)
         self.faults = self.observers.faults
         self.journal = self.observers.journal
         self.services = ClusterServices(cluster, self.observers)
@@ -47,13 +52,21 @@ class MemoryServer:
         for broker in cluster.brokers.values():
             broker.host, broker.port = f"broker-{broker.id}", _PORT
 
+    def call(self, action: Callable[[], T]) -> T:
+        """Run an action: in one thread nothing else touches the cluster meanwhile."""
+        return action()
+
+    def wait_until(self, condition: Callable[[], bool], timeout: float) -> bool:
+        """Return True if a condition is true: time stands still while the caller waits."""
+        return condition()
+
     @property
     def bootstrap(self) -> str:
         """The addresses of all brokers, as clients take them in bootstrap.servers."""
         return ",".join(format_address(broker.host, broker.port) for broker in self.cluster.brokers.values())
 
     def accept(self, host: str, port: int, send: Callable[[bytes], None], close: Callable[[], None]) -> MemoryConnection | None:
-        """Connect to a broker; None if none listens there. `send` and `close` are the client's side, called from within."""
+        """Connect to a broker; None if no broker listens there. The connection calls `send` and `close`, the client's side."""
         for broker in self.cluster.brokers.online():
             if (broker.host, broker.port) == (host, port):
                 connection = MemoryConnection(self, self._clock, broker, next(self._numbers), send, close)
@@ -62,21 +75,21 @@ class MemoryServer:
         return None
 
     def stop_broker(self, broker_id: int) -> None:
-        """Cut the connections of a broker and move what it led."""
+        """Cut the connections of a broker, and move its partitions to other leaders."""
         self.cluster.stop_broker(broker_id)
         for connection in [one for one, owner in self._connections.items() if owner == broker_id]:
             connection.cut()
 
     def start_broker(self, broker_id: int) -> None:
-        """Let a broker come back."""
+        """Start a broker that was stopped."""
         self.cluster.start_broker(broker_id)
 
     def move_broker(self, broker_id: int, host: str) -> None:
-        """Give a broker another address. Connections that it has stay; new ones are refused at the old address."""
+        """Give a broker another host. Its connections stay; new ones are refused at the old address."""
         self.cluster.brokers[broker_id].host = host
 
     def forget(self, connection: MemoryConnection) -> None:
-        """A connection has ended."""
+        """Remove a connection that has ended."""
         self._connections.pop(connection, None)
 
     def _run_timers_at(self, deadline: float) -> None:
@@ -85,14 +98,14 @@ class MemoryServer:
             self._clock.at(deadline, lambda: self._run_timers(deadline))
 
     def _run_timers(self, deadline: float) -> None:
-        if deadline == self._timers_run_at:  # else an earlier one has come in between, and seen to the rest
+        if deadline == self._timers_run_at:  # otherwise an earlier run has replaced this one
             self._timers_run_at = NEVER
             self.cluster.timers.run(self._clock.now())
             self._run_timers_at(self.cluster.timers.next_deadline)
 
 
 class MemoryConnection:
-    """The brokers' end of one connection."""
+    """Broker's end of one connection."""
 
     __slots__ = ("_clock", "_close", "_connection", "_ended", "_send", "_server")
 
@@ -109,29 +122,29 @@ class MemoryConnection:
         self._clock = clock
         self._send = send
         self._close = close
-        self._connection = ServerConnection(server.services, broker, number, lambda: clock.at(clock.now(), self._go_on))
+        self._connection = ServerConnection(server.services, broker, number, lambda: clock.at(clock.now(), self._resume))
         self._ended = False
 
     def received(self, data: bytes) -> None:
-        """Bytes from the client, in order, in pieces of any size."""
+        """Take bytes from the client, in order, in pieces of any size."""
         if not self._ended:
             self._connection.received(data)
-            self._go_on()
+            self._resume()
 
     def closed(self) -> None:
-        """The client is gone."""
+        """End the connection: the client has closed it."""
         self._ended = True
         self._connection.lost()
         self._server.forget(self)
 
     def cut(self) -> None:
-        """Close from the broker's side."""
+        """Close the connection from the broker's side."""
         if not self._ended:
             self.closed()
             self._close()
 
-    def _go_on(self) -> None:
-        """Serve all that there is."""
+    def _resume(self) -> None:
+        """Serve all requests that can be served now."""
         if self._ended:
             return
         while self._serve():
@@ -140,7 +153,7 @@ class MemoryConnection:
             self.cut()
 
     def _serve(self) -> bool:
-        """Serve until there is no more to do or no more room for answers, and send them; whether there were any."""
+        """Serve until nothing is left to do or the output is full, and send the output; True if there was any."""
         while self._connection.serve(self._clock.now()):
             pass
         parts = self._connection.take_output()

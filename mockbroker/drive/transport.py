@@ -9,17 +9,18 @@ from collections.abc import Callable
 from itertools import islice
 from selectors import EVENT_READ, EVENT_WRITE
 from time import perf_counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from mockbroker.broker.connection import ServerConnection
 
 if TYPE_CHECKING:
     from kafkawire.protocol.wire import Buffer
     from mockbroker.broker.services import ClusterServices
+    from mockbroker.drive.loop import IoLoop
     from mockbroker.drive.tls import TlsStream
     from mockbroker.state.brokers import Broker
 
-__all__ = ["IoLoop", "Transport"]
+__all__ = ["Transport"]
 
 _log = logging.getLogger("mockbroker")
 
@@ -31,21 +32,12 @@ _TURN = 0.005
 """Seconds of serving after which the other connections come first."""
 
 
-class IoLoop(Protocol):
-    """What a transport needs of the thread that runs it."""
-
-    def watch(self, sock: socket.socket, events: int, on_event: Callable[[int], None]) -> None:
-        """Call `on_event` on these events from now on; 0 for none."""
-
-    def go_on_soon(self, transport: Transport) -> None:
-        """Call its `go_on`, after what else there is to do."""
-
-    def now(self) -> float:
-        """The time on the cluster's clock."""
-
-
 class Transport:
-    """One client. on_close is called once, whoever closes."""
+    """Socket of one client.
+
+    loop: serves the connection in its thread. services, broker: of the cluster. number: of the connection. on_close: called
+    once, with the transport, when either side closes.
+    """
 
     __slots__ = ("_closed", "_connection", "_events", "_loop", "_on_close", "_socket", "_tls", "_unsent")
 
@@ -61,7 +53,7 @@ class Transport:
     ) -> None:
         self._loop = loop
         self._socket = sock
-        self._connection = ServerConnection(services, broker, number, lambda: loop.go_on_soon(self), _address(sock))
+        self._connection = ServerConnection(services, broker, number, lambda: loop.call_soon(self._resume), _address(sock))
         self._tls = tls
         self._on_close = on_close
         self._unsent: deque[Buffer] = deque()
@@ -69,11 +61,7 @@ class Transport:
         self._closed = False
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._wait_anew()
-
-    def go_on(self) -> None:
-        """Something that the connection waited for has happened, or it is its turn again."""
-        self._take_turn(readable=False)
+        self._update_events()
 
     def close(self) -> None:
         """Cut the connection."""
@@ -85,21 +73,25 @@ class Transport:
             self._socket.close()
             self._on_close(self)
 
+    def _resume(self) -> None:
+        """Serve again: something that the connection waited for has happened, or other connections have had their turn."""
+        self._take_turn(readable=False)
+
     def _on_event(self, mask: int) -> None:
         self._take_turn(readable=bool(mask & EVENT_READ))
 
     def _take_turn(self, *, readable: bool) -> None:
-        """Read, serve, write, and wait anew. Whatever goes wrong costs this connection only."""
+        """Read, serve, write, and say which events come next. An error closes this connection only."""
         if self._closed:
             return
         try:
             if readable:
                 self._receive()
             self._serve()
-            self._wait_anew()
+            self._update_events()
         except OSError:
             self.close()
-        except Exception:  # noqa: BLE001 - our own mistake; it is logged
+        except Exception:  # noqa: BLE001 - a defect of the mock; it is logged
             _log.exception("a mock broker failed at a request and closes the connection")
             self.close()
 
@@ -120,11 +112,11 @@ class Transport:
             self._connection.closing = True
 
     def _serve(self) -> None:
-        """Serve and write until there is nothing to do, the client takes no more answers or the turn is over."""
+        """Serve and write until nothing is left to do, the client takes no more bytes, or the turn is over."""
         connection, end = self._connection, perf_counter() + _TURN
         while not self._closed and self._flush():
             if perf_counter() >= end:
-                self._loop.go_on_soon(self)
+                self._loop.call_soon(self._resume)
                 return
             now = self._loop.now()
             while connection.serve(now) and perf_counter() < end:
@@ -140,7 +132,7 @@ class Transport:
                 return
 
     def _flush(self) -> bool:
-        """Write what the client takes; whether that was all."""
+        """Write as much as the client takes; True if nothing is left."""
         unsent = self._unsent
         while unsent:
             try:
@@ -153,8 +145,8 @@ class Transport:
                 unsent[0] = memoryview(unsent[0])[sent:]
         return True
 
-    def _wait_anew(self) -> None:
-        """Tell the loop what to wait for now."""
+    def _update_events(self) -> None:
+        """Tell the loop which events the connection waits for."""
         if self._closed:
             return
         connection = self._connection
@@ -167,8 +159,8 @@ class Transport:
 
 
 def _address(sock: socket.socket) -> str:
-    """Where the client is."""
+    """Return the client's IP address."""
     try:
         return str(sock.getpeername()[0])
-    except OSError:  # gone already
+    except OSError:  # the client has gone already
         return ""

@@ -1,7 +1,8 @@
-"""Observers of a cluster's connections together: its faults and its journal."""
+"""Observers of one cluster together: its faults and its journal."""
 
 from __future__ import annotations
 
+from mockbroker.observe.driver import ClusterDriver
 from mockbroker.observe.faults import Faults
 from mockbroker.observe.journal import Journal
 from mockbroker.observe.selection import Topics
@@ -10,11 +11,11 @@ __all__ = ["Observation"]
 
 
 class Observation:
-    """Faults and journal of one cluster, to be given to its connections.
+    """Faults and journal of a cluster, for its connections and for tests.
 
-    topics: the cluster, which tells topics by name and id.
+    topics: the cluster, which tells topics by name and id. driver: runs the cluster.
     """
 
-    def __init__(self, topics: Topics) -> None:
-        self.faults = Faults(topics)
-        self.journal = Journal(topics)
+    def __init__(self, topics: Topics, driver: ClusterDriver) -> None:
+        self.faults = Faults(topics, driver)
+        self.journal = Journal(topics, driver)

@@ -1,4 +1,4 @@
-"""Which requests a fault or a question to the journal is about: one table of selectors."""
+"""Selection of requests, for faults and for questions to the journal: one table of selectors."""
 
 from __future__ import annotations
 
@@ -16,28 +16,36 @@ if TYPE_CHECKING:
     from mockbroker.broker.exchange import Exchange
     from mockbroker.state.topics import Topic
 
-__all__ = ["Selection", "Subject", "Topics", "api_keys", "selects"]
+__all__ = ["Api", "Selection", "Subject", "Topics", "api_keys", "selects"]
+
+Api = str | Iterable[str] | None
+"""Kafka's name of an API, several names, or None for all APIs."""
 
 Partitions = dict[str, set[int]]
+"""Topic -> the indexes of its partitions."""
 
 
 class Selection(TypedDict, total=False):
-    """What a request must be like; what is left out may be anything."""
+    """Properties that a request must have. A property that is left out may be anything."""
 
     broker: Int32
-    """The id of the broker that it came to."""
+    """Id of the broker that the request came to."""
     version: Version
-    """Of the API."""
+    """Version of the API."""
     client_id: str
+    """Client id in the request's header."""
     connection: Ordinal
-    """The number of the connection; those of a cluster are counted from 1."""
+    """Number of the connection; the connections of a cluster are counted from 1."""
     topic: str
+    """Topic that the request names, by name or by id."""
     partition: Int32
+    """Index of a partition that the request lists: of the topic that is selected, or of any topic."""
     group: str
+    """Group that the request names."""
 
 
 class Topics(Protocol):
-    """What selectors need of a cluster: a request may name a topic by its id, or mean all that there are."""
+    """Topics of a cluster: a request may name a topic by its id, or mean all topics."""
 
     @property
     def topics(self) -> Mapping[str, Topic]: ...
@@ -46,7 +54,11 @@ class Topics(Protocol):
 
 
 class Subject:
-    """One request as selectors see it. `request`: what it decodes to, if the caller has that already."""
+    """One request that selectors look at.
+
+    topics: of its cluster. request: the decoded message, if the caller has it; otherwise it is decoded when a selector needs
+    it.
+    """
 
     def __init__(self, topics: Topics, exchange: Exchange, request: Any = None) -> None:
         self.exchange = exchange
@@ -60,7 +72,7 @@ class Subject:
 
     @cached_property
     def partitions(self) -> Partitions:
-        """The topics that it names, and the partitions that it lists of each. Null topics are all of them."""
+        """Topics that the request names, with the partitions that it lists of each. A null list of topics means all topics."""
         found: Partitions = {}
         for holder in (self.request, *_structs(getattr(self.request, "groups", ()))):
             topics = _first(holder, _TOPIC_LISTS, ())
@@ -68,14 +80,14 @@ class Subject:
                 found.update((name, set(range(len(topic.partitions)))) for name, topic in self._topics.topics.items())
                 continue
             for asked in topics:
-                name = asked if isinstance(asked, str) else self._name_of(asked)
+                name = asked if isinstance(asked, str) else self._topic_name(asked)
                 listed = _first(asked, _PARTITION_LISTS, ()) or ()
                 found.setdefault(name, set()).update(_first(partition, _PARTITION_INDEXES, partition) for partition in listed)
         return found
 
     @cached_property
     def groups(self) -> set[str]:
-        """The groups that it names, and in FindCoordinator the transactional ids too."""
+        """Groups that the request names; for FindCoordinator the transactional ids too."""
         named: set[str] = set()
         for field in _GROUP_FIELDS:
             value = getattr(self.request, field, ())
@@ -83,13 +95,13 @@ class Subject:
             named.update(one if isinstance(one, str) else getattr(one, "group_id", "") for one in values)
         return named
 
-    def _name_of(self, asked: Struct) -> str:
+    def _topic_name(self, asked: Struct) -> str:
         name: str = _first(asked, _TOPIC_NAMES, "") or ""
         topic = self._topics.find_topic(name, getattr(asked, "topic_id", ZERO_UUID))
         return name if isinstance(topic, ErrorCode) else topic.name
 
 
-# APIs name the same things differently.
+# Field names that different APIs give to the same thing.
 _TOPIC_LISTS = ("topics", "topic_data", "topic_names")
 _TOPIC_NAMES = ("name", "topic")
 _PARTITION_LISTS = ("partitions", "partition_data", "partition_indexes")
@@ -111,17 +123,17 @@ _SELECTORS: dict[str, Callable[[Subject, Any, Selection], bool]] = {
     "partition": _lists_partition,
     "group": lambda subject, wanted, _: wanted in subject.groups,
 }
-"""In the order in which they are cheap: only the last three look into the request."""
+"""Selectors by property, cheap ones first: the last three decode the request."""
 
 
 def selects(selection: Selection, subject: Subject) -> bool:
-    """Whether the request is as the selection wants it."""
+    """Return True if the request has all properties of the selection."""
     wanted: Mapping[str, object] = selection
     return all(meets(subject, wanted[name], selection) for name, meets in _SELECTORS.items() if name in wanted)
 
 
-def api_keys(api: str | Iterable[str] | None) -> frozenset[int]:
-    """The keys of an API, several or all (None, none), by Kafka's names. Raises ValueError for what is none."""
+def api_keys(api: Api) -> frozenset[int]:
+    """Return the keys of APIs by Kafka's names; none for None, which means all. Raises ValueError for an unknown name."""
     keys: set[int] = set()
     for name in _names(api):
         try:
@@ -134,7 +146,7 @@ def api_keys(api: str | Iterable[str] | None) -> frozenset[int]:
 
 
 def _names(api: object) -> list[str]:
-    """The names of APIs that somebody gives, one or several. Raises TypeError."""
+    """Return the names in one name, several names or None. Raises TypeError for anything else."""
     if api is None or isinstance(api, str):
         return [] if api is None else [api]
     names: list[Any] = list(api) if isinstance(api, Iterable) else [api]
@@ -149,6 +161,6 @@ def _structs(values: Any) -> list[Any]:
 
 
 def _first(holder: object, names: tuple[str, ...], default: Any) -> Any:
-    """The first of these fields that the object has, of several the first that says something."""
+    """Return the first of these fields that is not empty; if all are, the first that the object has; else the default."""
     values = [getattr(holder, name) for name in names if hasattr(holder, name)]
     return next((value for value in values if value), values[0] if values else default)

@@ -278,7 +278,7 @@ def test_the_clock(mock, control):
         ("POST", "/faults", {"action": "drop", "probability": 1.5}, BAD, "'probability' is 1.5; it has to be from 0 to 1"),
         ("POST", "/faults", {"action": "drop", "api": {"Fetch": 1}}, BAD, "'api' is"),
         ("POST", "/faults", {"action": "drop", "api": [3]}, BAD, "'api' is [3]"),
-        ("POST", "/faults", {"action": "corrupt", "api": "Produce"}, BAD, "strikes Fetch only"),
+        ("POST", "/faults", {"action": "corrupt", "api": "Produce"}, BAD, "applies to Fetch only"),
         ("GET", "/journal?count=1&timeout=nan", None, BAD, "'timeout' is 'nan'"),
         ("GET", "/journal?count=1&timeout=inf", None, BAD, "'timeout' is 'inf'"),
         ("GET", "/journal?count=nan", None, BAD, "'count' is 'nan'"),

@@ -12,7 +12,8 @@ from kafkawire.protocol.messages.init_producer_id import InitProducerIdRequest
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from kafkawire.protocol.messages.offset_fetch import OffsetFetchRequest
 from mockbroker import MockCluster
-from mockbroker.observe.actions import ACTIONS
+from mockbroker.observe import fault_kinds
+from mockbroker.observe.fault import FAULT_KINDS
 from tests.mockbroker.raw import MemoryMock, fetch_request, fetched, produce_code
 
 
@@ -56,7 +57,7 @@ def test_topics_are_recognised_by_id(mock):
     assert fault.fired == 1
 
 
-def test_a_cleared_fault_strikes_no_more(mock):
+def test_a_cleared_fault_fires_no_more(mock):
     client = mock.client()
     fault = mock.faults.fail("Produce", ErrorCode.KAFKA_STORAGE_ERROR)
     other = mock.faults.fail("Metadata", ErrorCode.KAFKA_STORAGE_ERROR)
@@ -92,7 +93,7 @@ def test_selection_by_version_connection_partition_and_group(mock):
 
 
 def test_probability_repeats_with_its_seed(mock):
-    def struck(**seed):
+    def fired_at(**seed):
         with mock.faults.throttle("Metadata", 1, probability=0.3, **seed) as fault:
             client = mock.client()
             answers = []
@@ -103,11 +104,11 @@ def test_probability_repeats_with_its_seed(mock):
         assert fault.fired == sum(answers)
         return answers
 
-    assert struck() == struck(seed=0) != struck(seed=1)
-    assert 30 < sum(struck(seed=5)) < 90
+    assert fired_at() == fired_at(seed=0) != fired_at(seed=1)
+    assert 30 < sum(fired_at(seed=5)) < 90
 
 
-def test_faults_that_never_struck_can_fail_the_test(mock):
+def test_faults_that_never_fired_can_fail_the_test(mock):
     rules = mock.faults
     rules.check()
     rules.throttle("Metadata", 1)
@@ -147,8 +148,9 @@ def test_faults_from_plain_values(mock, description):
     assert hasattr(MockCluster(1), description["action"])
 
 
-def test_every_action_can_be_described():
-    assert {description["action"] for description in DESCRIPTIONS} == set(ACTIONS)
+def test_every_kind_can_be_described():
+    kinds = {name for name, kind in FAULT_KINDS.items() if kind.__module__ == fault_kinds.__name__}
+    assert {description["action"] for description in DESCRIPTIONS} == kinds
 
 
 @pytest.mark.parametrize(
@@ -196,7 +198,7 @@ def test_descriptions_that_cannot_be(mock, description, reason):
         (lambda k: k.throttle("Fetch", 1.5), TypeError, "'throttle_time_ms' is 1.5"),
         (lambda k: k.split("Fetch", 0), ValueError, "'size' is 0"),
         (lambda k: k.cut("Fetch", -1), ValueError, "'after_bytes' is -1"),
-        (lambda k: k.corrupt("Produce"), ValueError, "strikes Fetch only"),
+        (lambda k: k.corrupt("Produce"), ValueError, "applies to Fetch only"),
         (lambda k: k.hold("Fetch").wait_for(1, timeout=float("nan")), ValueError, "'timeout' is nan"),
         (lambda k: k.hold("Fetch").release("2"), TypeError, "'count' is '2'"),
     ],

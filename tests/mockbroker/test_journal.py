@@ -49,7 +49,7 @@ def test_waiting_for_requests():
 
 def test_the_journal_is_bounded():
     mock = MemoryMock(topics={"t": 1})
-    mock.journal = mock.server.observers.journal = Journal(mock.cluster, exchanges=5, size=5_000)
+    mock.journal = mock.server.observers.journal = Journal(mock.cluster, mock.server, exchanges=5, size=5_000)
     client = mock.client()
     for version in range(12):
         client.call(MetadataRequest(topics=[]), version)
@@ -65,7 +65,7 @@ def test_the_journal_is_bounded():
 
 def test_an_answer_that_comes_when_its_request_has_left_the_journal():
     mock = MemoryMock(topics={"t": 1})
-    mock.journal = mock.server.observers.journal = Journal(mock.cluster, exchanges=2, size=20_000)
+    mock.journal = mock.server.observers.journal = Journal(mock.cluster, mock.server, exchanges=2, size=20_000)
     waiting = mock.client().send(fetch_request(max_wait_ms=500), 12)
     client = mock.client()
     for _ in range(3):

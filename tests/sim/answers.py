@@ -1,12 +1,15 @@
-"""Answers that brokers should not give, beside those of `mockbroker.observe.actions`, and how often they give which."""
+"""Answers that brokers should not give, beside those of `mockbroker.observe.fault_kinds`, and how often they give which."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from struct import Struct
+from typing import Any, Unpack
 
 from kafkawire.protocol.schema import Response
-from mockbroker.observe.actions import Action
+from mockbroker.observe.fault import Fault, Rule
+from mockbroker.observe.selection import Api
 
 __all__ = ["DATA", "BadAnswer", "Garble", "Lie", "Repeat"]
 
@@ -18,36 +21,41 @@ _SIZE = Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class BadAnswer:
-    """What some requests meet, of these APIs, with a probability."""
+    """Fault of a kind, with these options, at some of the requests of these APIs."""
 
-    action: Action
+    kind: type[Fault]
     probability: float
+    options: Mapping[str, Any] = field(default_factory=dict)
     apis: tuple[str, ...] = DATA
 
+    def fault(self, seed: int) -> Fault:
+        kind: Any = self.kind
+        fault: Fault = kind(self.apis, **self.options, probability=self.probability, seed=seed)
+        return fault
 
-@dataclass(frozen=True, slots=True)
-class Repeat(Action):
+
+class Repeat(Fault, name="repeat"):
     """Answer twice."""
 
-    def mangle(self, frame: bytes) -> bytes:
+    def damage_frame(self, frame: bytes) -> bytes:
         return frame + frame
 
 
-@dataclass(frozen=True, slots=True)
-class Garble(Action):
+class Garble(Fault, name="garble"):
     """Answer with a frame that ends too early to be decoded."""
 
-    def mangle(self, frame: bytes) -> bytes:
+    def damage_frame(self, frame: bytes) -> bytes:
         short = frame[4 : max(8, len(frame) - 3)]
         return _SIZE.pack(len(short)) + short
 
 
-@dataclass(frozen=True, slots=True)
-class Lie(Action):
+class Lie(Fault, name="lie"):
     """Ask for a pause, and serve on all the same."""
 
-    throttle_time_ms: int
+    def __init__(self, api: Api, throttle_time_ms: int, **rule: Unpack[Rule]) -> None:
+        super().__init__(api, **rule)
+        self.throttle_time_ms = throttle_time_ms
 
-    def change(self, response: Response) -> None:
+    def change_response(self, response: Response) -> None:
         if hasattr(response, "throttle_time_ms"):
             response.throttle_time_ms = self.throttle_time_ms

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafkawire.core.cluster.broker_link import LONGEST_THROTTLE
 from kafkawire.errors import ErrorCode
-from mockbroker.observe.actions import Delay, Disconnect, Drop, Fail, Throttle
+from mockbroker.observe.fault_kinds import Delay, Disconnect, Drop, Fail, Throttle
 from mockbroker.profiles import LATEST
 from tests.sim import disturbances as d
 from tests.sim.answers import BadAnswer, Garble, Lie, Repeat
@@ -71,10 +71,10 @@ SCENARIOS: Mapping[str, Scenario] = {
     "late-answers": Scenario(
         links=LATE,
         disturbances=(Disturbance(d.move_leader, 0.5),),
-        answers=(BadAnswer(Delay(1.0), 0.02), BadAnswer(Delay(7.0), 0.02)),
+        answers=(BadAnswer(Delay, 0.02, {"seconds": 1.0}), BadAnswer(Delay, 0.02, {"seconds": 7.0})),
         consumers=2,
     ),
-    "repeated-answers": Scenario(links=SMOOTH, answers=(BadAnswer(Repeat(), 0.05),)),
+    "repeated-answers": Scenario(links=SMOOTH, answers=(BadAnswer(Repeat, 0.05),)),
     "broker-lost": Scenario(disturbances=(Disturbance(d.lose_broker, 3.0), Disturbance(d.move_leader, 3.0)), storm=40),
     "only-replica-lost": Scenario(disturbances=(Disturbance(d.lose_broker, 3.0),), storm=40, replicas=1),
     "crash-unnoticed": Scenario(links=SMOOTH, disturbances=(Disturbance(d.crash_unnoticed, 3.0),), storm=30),
@@ -85,19 +85,21 @@ SCENARIOS: Mapping[str, Scenario] = {
     "throttled": Scenario(
         links=SMOOTH,
         disturbances=(Disturbance(d.move_leader, 2.0),),
-        answers=(BadAnswer(Throttle(300), 0.1), BadAnswer(Lie(4_000), 0.01)),
+        answers=(BadAnswer(Throttle, 0.1, {"throttle_time_ms": 300}), BadAnswer(Lie, 0.01, {"throttle_time_ms": 4_000})),
         storm=15,
     ),
-    "throttled-for-ever": Scenario(links=SMOOTH, answers=(BadAnswer(Lie(2**31 - 1), 0.01),), recovery=60.0 + LONGEST_THROTTLE),
+    "throttled-for-ever": Scenario(
+        links=SMOOTH, answers=(BadAnswer(Lie, 0.01, {"throttle_time_ms": 2**31 - 1}),), recovery=60.0 + LONGEST_THROTTLE
+    ),
     "refusals": Scenario(
         links=SMOOTH,
         answers=(
-            *(BadAnswer(Fail(code), 0.02, ("Produce", "Fetch", "ListOffsets")) for code in CODES),
-            *(BadAnswer(action, 0.01) for when in ("before", "after") for action in (Drop(when), Disconnect(when))),
+            *(BadAnswer(Fail, 0.02, {"error": code}, ("Produce", "Fetch", "ListOffsets")) for code in CODES),
+            *(BadAnswer(kind, 0.01, {"when": when}) for when in ("before", "after") for kind in (Drop, Disconnect)),
         ),
         storm=15,
     ),
-    "undecodable": Scenario(links=SMOOTH, answers=(BadAnswer(Garble(), 0.05),)),
+    "undecodable": Scenario(links=SMOOTH, answers=(BadAnswer(Garble, 0.05),)),
     "partitions-added": Scenario(
         links=SMOOTH,
         disturbances=(Disturbance(d.add_partition, 3.0), Disturbance(d.move_leader, 3.0)),

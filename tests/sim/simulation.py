@@ -46,9 +46,7 @@ class Simulation:
         self.readers = [Reader(self) for _ in range(scenario.consumers)]
         self._hosts = count(1)
         for bad in scenario.answers:
-            self.server.faults.add(
-                bad.action, bad.apis, {"probability": bad.probability, "seed": self.chance.randrange(1 << 30)}
-            )
+            self.server.faults.add(bad.fault(seed=self.chance.randrange(1 << 30)))
 
     @property
     def topic(self) -> Topic:
@@ -71,7 +69,7 @@ class Simulation:
             check_reading(self, reader)
         if self.scenario.prompt:
             check_promptness(self)
-        if any(isinstance(bad.action, Lie) for bad in self.scenario.answers):
+        if any(bad.kind is Lie for bad in self.scenario.answers):
             check_pauses(self)
 
     async def timed(self, call: Awaitable[T], deadline: float) -> T:
