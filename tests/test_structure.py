@@ -42,6 +42,12 @@ IN_PLAIN_ENGLISH = (
     "kafkawire/aio",
     "kafkawire/config",
     "kafkawire/core/produce",
+    "mockbroker/broker",
+    "mockbroker/configs",
+    "mockbroker/groups",
+    "mockbroker/profiles",
+    "mockbroker/records",
+    "mockbroker/state",
     "pyspark_kafkawire",
 )
 """Folders whose docstrings name their subject."""
