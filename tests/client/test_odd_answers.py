@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from kafkawire.errors import BrokerError, CorruptRecordsError, DeliveryTimedOut, ErrorCode
 from kafkawire.message import TopicPartition
-from mockbroker.observe.actions import Action
+from mockbroker.observe.fault import Fault
 from tests.client.faces import SOON
 
 ONE = TopicPartition("one", 0)
@@ -18,50 +16,44 @@ UNKNOWN_CODE = 32_000
 SECONDS = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionsTwice(Action):
-    def change(self, response):
+class PartitionsTwice(Fault, name="partitions_twice"):
+    def change_response(self, response):
         response.responses = response.responses * 2
 
 
-@dataclass(frozen=True, slots=True)
-class BatchesTwice(Action):
-    def change(self, response):
+class BatchesTwice(Fault, name="batches_twice"):
+    def change_response(self, response):
         for topic in response.responses:
             for partition in topic.partitions:
                 partition.records = bytes(partition.records or b"") * 2
 
 
-@dataclass(frozen=True, slots=True)
-class FromZero(Action):
+class FromZero(Fault, name="from_zero"):
     """The first batch says that its first offset is 0."""
 
-    def change(self, response):
+    def change_response(self, response):
         for topic in response.responses:
             for partition in topic.partitions:
                 if partition.records:
                     partition.records = bytes(8) + bytes(partition.records)[8:]
 
 
-@dataclass(frozen=True, slots=True)
-class NoPartitions(Action):
-    def change(self, response):
+class NoPartitions(Fault, name="no_partitions"):
+    def change_response(self, response):
         response.responses = []
 
 
-@dataclass(frozen=True, slots=True)
-class LogOfElsewhere(Action):
+class LogOfElsewhere(Fault, name="log_of_elsewhere"):
     """ListOffsets says that partitions begin where they do not."""
 
-    def change(self, response):
+    def change_response(self, response):
         for topic in response.topics:
             for partition in topic.partitions:
                 partition.offset = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class OddCode(Action):
-    def change(self, response):
+class OddCode(Fault, name="odd_code"):
+    def change_response(self, response):
         for topic in response.responses:
             for partition in getattr(topic, "partitions", None) or topic.partition_responses:
                 partition.error_code = UNKNOWN_CODE
@@ -78,10 +70,10 @@ def fetches(kafka):
     return len(kafka.journal.requests("Fetch"))
 
 
-@pytest.mark.parametrize("odd", [PartitionsTwice(), BatchesTwice()], ids=lambda odd: type(odd).__name__)
+@pytest.mark.parametrize("odd", [PartitionsTwice, BatchesTwice])
 @pytest.mark.parametrize("read", ["poll", "poll_arrow"])
 def test_what_comes_twice_in_an_answer_is_read_once(kafka, consumer, odd, read):
-    kafka.faults.add(odd, "Fetch", {})
+    kafka.faults.add(odd("Fetch"))
     found = getattr(consumer, read)(timeout=SOON)
     assert len(found) == 10
     assert consumer.position(ONE) == 10
@@ -90,7 +82,7 @@ def test_what_comes_twice_in_an_answer_is_read_once(kafka, consumer, odd, read):
 
 
 def test_an_answer_that_is_silent_on_a_partition(kafka, consumer):
-    with kafka.faults.add(NoPartitions(), "Fetch", {}):
+    with kafka.faults.add(NoPartitions("Fetch")):
         with pytest.raises(CorruptRecordsError, match=r"one partition 0 at offset 0: 5 answers.*silent on a partition"):
             consumer.poll(timeout=SOON)
         assert fetches(kafka) < 10
@@ -99,7 +91,7 @@ def test_an_answer_that_is_silent_on_a_partition(kafka, consumer):
 
 def test_an_answer_with_nothing_but_what_came_before(kafka, consumer):
     """Records before the offset that was asked for, as if the answer were another's."""
-    kafka.faults.add(FromZero(), "Fetch", {})
+    kafka.faults.add(FromZero("Fetch"))
     kafka.produce("one", b"10")
     consumer.seek(ONE, 10)
     with pytest.raises(CorruptRecordsError, match=r"one partition 0 at offset 10.*nothing but records before"):
@@ -108,7 +100,7 @@ def test_an_answer_with_nothing_but_what_came_before(kafka, consumer):
 
 def test_a_position_that_one_broker_names_and_refuses(kafka, consumer):
     """There are pauses between resets, which grow while none of them leads anywhere."""
-    kafka.faults.add(LogOfElsewhere(), "ListOffsets", {})
+    kafka.faults.add(LogOfElsewhere("ListOffsets"))
     assert consumer.poll(timeout=SECONDS) == []
     assert 1 <= len(consumer.events()) < 10
     assert fetches(kafka) < 10
@@ -117,7 +109,7 @@ def test_a_position_that_one_broker_names_and_refuses(kafka, consumer):
 
 
 def test_codes_of_errors_to_come_are_named(face, kafka, consumer):
-    kafka.faults.add(OddCode(), ["Fetch", "Produce"], {})
+    kafka.faults.add(OddCode(["Fetch", "Produce"]))
     with pytest.raises(BrokerError, match="error 32000, which this version") as caught:
         consumer.poll(timeout=SOON)
     assert (caught.value.code, caught.value.error) == (UNKNOWN_CODE, ErrorCode.UNKNOWN_SERVER_ERROR)
