@@ -1,4 +1,4 @@
-"""The control port: what a test in another language may do to a mock cluster, as JSON over HTTP. `GET /` lists it.
+"""Control port: JSON over HTTP, with which tests in any language control a mock cluster. `GET /` lists its resources.
 
 Web pages must not reach it: a page of another origin sends its Origin, and one that had its name bound to this address
 (DNS rebinding) sends that name as Host. Both are refused.
@@ -19,7 +19,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from kafkawire.addresses import format_address
 from kafkawire.errors import BrokerError, ErrorCode
-from mockbroker.control.resources import RESOURCES, Ask, Lines, Refused
+from mockbroker.control.resource import ControlRequest, JsonLines, RefusedError
+from mockbroker.control.table import RESOURCES
 from mockbroker.drive.addresses import listening_on
 from mockbroker.json_values import parse_json
 
@@ -32,13 +33,13 @@ _log = logging.getLogger("mockbroker")
 
 _LARGEST_BODY = 256 << 20
 _POLL = 0.02
-"""Seconds that stopping may take."""
+"""Seconds between looks at a request to stop."""
 
 
 class ControlServer:
-    """Serves the control port of a cluster until `close`. Raises OSError if the port is taken, ValueError if it is none.
+    """Serves the control port of a cluster until `close`. Raises OSError if the port is taken, ValueError for an invalid port.
 
-    host, port: where it listens; 0 for any free port.
+    host, port: the address to listen on; port 0 for any free port.
     """
 
     def __init__(self, cluster: MockCluster, host: str = "127.0.0.1", port: int = 0) -> None:
@@ -50,7 +51,7 @@ class ControlServer:
 
     @property
     def url(self) -> str:
-        """Where it is, as curl takes it."""
+        """Address of the control port, as curl takes it."""
         host, port = self._server.server_address[:2]
         return f"http://{format_address(str(host), port)}"
 
@@ -78,10 +79,10 @@ class _Server(ThreadingHTTPServer):
             super().__init__((host, port), _Handler)
 
     def server_bind(self) -> None:
-        TCPServer.server_bind(self)  # HTTPServer's would ask the name service who this is, and wait for it
+        TCPServer.server_bind(self)  # HTTPServer's would look up the name of this host, and wait for it
 
     def handle_error(self, request: object, client_address: object) -> None:
-        _log.debug("a client of the control port has gone", exc_info=True)
+        _log.debug("a client of the control port has closed its connection", exc_info=True)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -92,7 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     timeout = 30
-    """Seconds without a byte after which a client is given up."""
+    """Seconds without a byte after which a connection is closed."""
 
     def do_GET(self) -> None:
         self._answer()
@@ -105,48 +106,48 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self) -> None:
         try:
-            self._check_where_from()
+            self._check_origin()
             status, found = HTTPStatus.OK, self._act(self._read())
-        except Exception as error:  # noqa: BLE001 - whoever asked has to hear of it
+        except Exception as error:  # noqa: BLE001 - the client is told
             status, found = _status(error), {"error": str(error) or repr(error)}
             if status is HTTPStatus.INTERNAL_SERVER_ERROR:
                 _log.exception("the control port failed at %s %s", self.command, self.path)
         self._write(status, found)
 
-    def _check_where_from(self) -> None:
+    def _check_origin(self) -> None:
         host, origin = self.headers.get("Host"), self.headers.get("Origin")
         kept, self.close_connection = self.close_connection, True  # the body of a request that is refused stays unread
         name = urlsplit(f"//{host}").hostname if host else None
         if name is not None and name not in ("localhost", self.server.host) and not _is_address(name):
-            raise Refused(HTTPStatus.FORBIDDEN, f"Host {host!r} is not the name of this control port; use its address")
+            raise RefusedError(HTTPStatus.FORBIDDEN, f"Host {host!r} is not the name of this control port; use its address")
         if origin is not None and origin != f"http://{host}":
-            raise Refused(HTTPStatus.FORBIDDEN, f"pages of {origin!r} may not use this control port")
+            raise RefusedError(HTTPStatus.FORBIDDEN, f"pages of {origin!r} may not use this control port")
         self.close_connection = kept
 
     def _act(self, text: str) -> Any:
         url = urlsplit(self.path)
         found = [(resource, match) for resource in RESOURCES if (match := resource.pattern.fullmatch(url.path))]
         if not found:
-            raise Refused(HTTPStatus.NOT_FOUND, f"there is no {url.path}: GET / lists what there is")
+            raise RefusedError(HTTPStatus.NOT_FOUND, f"there is no {url.path}: GET / lists what there is")
         for resource, match in found:
             if resource.method == self.command:
                 names = tuple(map(unquote, match.groups()))
                 query = dict(parse_qsl(url.query, keep_blank_values=True))
-                return resource.act(Ask(self.server.cluster, names, query, _body(text, lines=resource.lines)))
+                return resource.act(ControlRequest(self.server.cluster, names, query, _body(text, lines=resource.lines)))
         allowed = ", ".join(resource.method for resource, _ in found)
-        raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{url.path} takes {allowed}, not {self.command}")
+        raise RefusedError(HTTPStatus.METHOD_NOT_ALLOWED, f"{url.path} takes {allowed}, not {self.command}")
 
     def _read(self) -> str:
-        """The body, whatever becomes of the request: behind it there may be another one."""
+        """Read the body before anything else can fail: another request may follow it."""
         length = self.headers.get("Content-Length", "0")
         if not length.isdecimal() or int(length) > _LARGEST_BODY or "Transfer-Encoding" in self.headers:
             self.close_connection = True
             reason = f"a body needs its Content-Length, of {_LARGEST_BODY} bytes at most"
-            raise Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
+            raise RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
         return self.rfile.read(int(length)).decode()
 
     def _write(self, status: HTTPStatus, found: Any) -> None:
-        lines = isinstance(found, Lines)
+        lines = isinstance(found, JsonLines)
         text = found if lines else json.dumps({} if found is None else found, ensure_ascii=False) + "\n"
         content = text.encode(errors="backslashreplace")
         self.send_response(status)
@@ -159,7 +160,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        self.close_connection = True  # whatever comes behind a malformed request cannot be told from it
+        self.close_connection = True  # bytes behind a malformed request may belong to it
         self._write(HTTPStatus(code), {"error": message or explain or HTTPStatus(code).phrase})
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as in http.server
@@ -167,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _body(text: str, *, lines: bool) -> Any:
-    """The arguments for a resource, from the body. Raises ValueError."""
+    """Return the value of a body, or its text if the resource takes JSON lines. Raises ValueError."""
     if lines or not text:
         return text or None
     try:
@@ -178,7 +179,7 @@ def _body(text: str, *, lines: bool) -> Any:
 
 def _status(error: Exception) -> HTTPStatus:
     match error:
-        case Refused():
+        case RefusedError():
             return error.status
         case AssertionError():
             return HTTPStatus.CONFLICT
@@ -190,7 +191,7 @@ def _status(error: Exception) -> HTTPStatus:
 
 
 def _is_address(name: str) -> bool:
-    """Whether it is an IP address, which cannot be bound to another."""
+    """Return True for an IP address: unlike a name, it cannot be bound to another address (DNS rebinding)."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

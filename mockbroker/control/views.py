@@ -1,4 +1,4 @@
-"""Brokers, topics and groups as JSON values: what the control port shows of them."""
+"""JSON views of brokers, topics and groups, for the control port."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from mockbroker.state.cluster import Cluster
     from mockbroker.state.topics import Topic
 
-__all__ = ["show_broker", "show_group", "show_topic"]
+__all__ = ["view_broker", "view_group", "view_topic"]
 
 
-def show_broker(broker: MockBroker) -> dict[str, Any]:
-    """With where it listens and what it tells clients."""
+def view_broker(broker: MockBroker) -> dict[str, Any]:
+    """Return a broker with the address it listens on and the address that clients are told."""
     return {"id": broker.id, "address": broker.address, "advertised": broker.advertised, "online": broker.online}
 
 
-def show_topic(topic: Topic) -> dict[str, Any]:
-    """With the leader, the replicas and the offsets of each partition."""
+def view_topic(topic: Topic) -> dict[str, Any]:
+    """Return a topic with the leader, the replicas and the offsets of each partition."""
     partitions = [
         {
             "partition": one.index,
@@ -40,8 +40,8 @@ def show_topic(topic: Topic) -> dict[str, Any]:
     return {"name": topic.name, "partitions": partitions, "configs": topic.configs}
 
 
-def show_group(cluster: Cluster, groups: Groups, group: Group) -> dict[str, Any]:
-    """With its coordinator (null if it has none), its members and what it has committed."""
+def view_group(cluster: Cluster, groups: Groups, group: Group) -> dict[str, Any]:
+    """Return a group with its coordinator (null if it has none), its members and its committed offsets."""
     coordinator = cluster.coordinator(group.id)
     offsets = [
         {
@@ -58,33 +58,33 @@ def show_group(cluster: Cluster, groups: Groups, group: Group) -> dict[str, Any]
         "type": group.type,
         "state": group.state_name,
         "coordinator": None if coordinator is None else coordinator.id,
-        **(_show_classic(group) if isinstance(group, ClassicGroup) else {}),
+        **(_view_classic(group) if isinstance(group, ClassicGroup) else {}),
         "offsets": offsets,
     }
 
 
-def _show_classic(group: ClassicGroup) -> dict[str, Any]:
+def _view_classic(group: ClassicGroup) -> dict[str, Any]:
     """Generation, protocol and members of a classic group."""
     return {
         "generation": group.generation,
         "protocolType": group.protocol_type,
         "protocol": group.protocol,
-        "members": [_show_member(group, member) for member in group.members.values()],
+        "members": [_view_member(group, member) for member in group.members.values()],
     }
 
 
-def _show_member(group: ClassicGroup, member: Member) -> dict[str, Any]:
+def _view_member(group: ClassicGroup, member: Member) -> dict[str, Any]:
     return {
         "memberId": member.id,
         "instanceId": member.instance_id,
         "clientId": member.client_id,
         "clientHost": member.client_host,
-        "assignment": _show_assignment(member.assignment) if group.is_consumer else None,
+        "assignment": _view_assignment(member.assignment) if group.is_consumer else None,
     }
 
 
-def _show_assignment(assignment: bytes) -> dict[str, list[int]] | None:
-    """Partitions by topic; null where it is not to be understood."""
+def _view_assignment(assignment: bytes) -> dict[str, list[int]] | None:
+    """Return the partitions by topic; None for bytes that are no assignment."""
     if not assignment:
         return {}
     try:

@@ -20,7 +20,7 @@ from kafkawire.protocol.formats.versioned import encode_versioned
 from kafkawire.protocol.messages.metadata import MetadataRequest
 from mockbroker import MockCluster
 from mockbroker.control.http import ControlServer
-from mockbroker.control.resources import RESOURCES
+from mockbroker.control.table import RESOURCES
 from mockbroker.profiles import LATEST
 from tests.mockbroker.groups import join, sync
 from tests.mockbroker.raw import TIMEOUT, TcpClient, batch, fetch_request, produce_request, produced

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from mockbroker.control.resources import RESOURCES
+from mockbroker.control.table import RESOURCES
 
 pytest_plugins = ["pytester"]
 
