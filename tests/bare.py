@@ -12,7 +12,7 @@ import pytest
 __all__ = ["OPTIONAL", "hidden", "hide", "package"]
 
 OPTIONAL = frozenset({"numpy", "pyarrow", "crc32c", "snappy", "lz4", "cramjam", "zstandard"})
-"""All that kafkawire.protocol uses if it is there."""
+"""Optional packages that kafkawire.protocol uses if they are installed."""
 
 
 class _Blocker:
@@ -36,7 +36,7 @@ def hide(packages: Iterable[str] = OPTIONAL) -> None:
 
 
 def hidden() -> frozenset[str]:
-    """What `hide` has hidden; nothing in a usual run."""
+    """Packages that `hide` has hidden; empty in a usual run."""
     return frozenset().union(*(finder.packages for finder in sys.meta_path if isinstance(finder, _Blocker)))
 
 

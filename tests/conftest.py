@@ -31,7 +31,7 @@ UNTIMED = ("config", "core", "fuzz", "mutations", "protocol", "sim")
 """Directories whose tests read no clock and wait for no other process: they may run beside any other test."""
 
 OUR_THREADS = ("kafkawire", "mockbroker")
-"""How the names of our threads begin."""
+"""Beginnings of the names of kafkawire's and mockbroker's threads."""
 
 # Examples are the same in every CI run, so that a red run is always about the change; elsewhere they vary and find more.
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True, database=None)

@@ -1,4 +1,4 @@
-"""What tests need beside Python: where it is missing they are skipped with a reason, where KAFKAWIRE_CI=1 is set they fail."""
+"""Requirements of tests beside Python: without them tests are skipped with a reason, or fail where KAFKAWIRE_CI=1 is set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["CI", "missing", "peer", "require_java", "require_maven", "require_pyspark"]
 
 CI = os.environ.get("KAFKAWIRE_CI") == "1"
-"""Whether everything must run: heavy tests too, and what is missing is a failure."""
+"""True if all tests must run, heavy ones too, and a missing requirement is a failure."""
 
 OLDEST_JAVA = 17
 

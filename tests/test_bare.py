@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 AREAS = ("protocol", "core", "client", "mockbroker", "sim")
-"""What runs through code that has a pure form; of the rest nothing would be different."""
+"""Directories whose tests run code that has a pure Python form; the others would not differ."""
 
 
 @pytest.mark.heavy

@@ -1,4 +1,4 @@
-"""What is published: the source distribution, and the wheel that is built from it."""
+"""Packaging: the source distribution, and the wheel that is built from it."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def pcap(packets: list[Packet], *, order: str = "<", nanoseconds: bool = False, 
 
 
 def pcapng(packets: list[Packet], *, order: str = "<", link: str = "ethernet") -> bytes:
-    """The same; times are in milliseconds, as an option of the interface says, and a block of an unknown kind is between."""
+    """The capture as pcapng with times in milliseconds, by an option of the interface, and with a block of unknown type."""
     number, wrap = LINKS[link]
 
     def block(type_: int, body: bytes) -> bytes:

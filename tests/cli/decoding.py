@@ -1,4 +1,4 @@
-"""What the tests of `kafkawire decode` share: running it, and things to decode."""
+"""Helpers of the tests of `kafkawire decode`: running it, and data to decode."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def capture(packets: list[Packet], **form: Any) -> list[dict]:
 
 
 def said(found: list[dict]) -> list[tuple]:
-    """Who sent what, by its correlation id."""
+    """Senders of the messages, by correlation id."""
     return [(line["src"], line.get("request") or line.get("response"), line.get("correlationId")) for line in found]
 
 

@@ -15,7 +15,7 @@ class Gate:
 
     def __init__(self, broker: MockBroker) -> None:
         self.connections = 0
-        """How many have been let in."""
+        """Number of connections accepted so far."""
         self._target = (broker.host, broker.port)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.host, self.port = self._listener.getsockname()

@@ -1,4 +1,4 @@
-"""What users get wrong: each is an exception of its own that says what was tried, where, and what to do."""
+"""Mistakes of users: each raises its own exception, which says what was tried, where, and what to do."""
 
 from __future__ import annotations
 
@@ -350,7 +350,7 @@ def test_what_is_no_connection(face, connection):
 
 
 def test_columns_of_any_kind(face, kafka):
-    """Whatever has items is a column; what has none is refused before anything is accepted."""
+    """Any iterable is a column; anything else is refused before a record is accepted."""
     with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
         p.send_many("one", (b"%d" % i for i in range(3)), keys=dict.fromkeys([b"a", b"b", b"c"]), timestamps=range(3))
         for wrong in (5, None):

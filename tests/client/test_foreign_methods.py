@@ -13,7 +13,7 @@ from tests.client.faces import SOON
 
 
 def said_of(asked, name):
-    """What a user reads who asks an object of ours, or one of that class, for a name."""
+    """Error message of an attribute that an object, or an object of a class, does not have."""
     with pytest.raises(AttributeError) as caught:
         getattr(object.__new__(asked) if isinstance(asked, type) else asked, name)
     return str(caught.value)

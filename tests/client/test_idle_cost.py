@@ -1,4 +1,4 @@
-"""What brokers that are away cost: a few looks a second, and nothing to the others. More states are in tests/sim."""
+"""The cost of brokers that are down: a few attempts a second, and none for the others. More states are in tests/sim."""
 
 from __future__ import annotations
 

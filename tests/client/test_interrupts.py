@@ -28,7 +28,7 @@ ROUND = 20_000
 
 
 def check_sent(kafka, topic, handles, counts):
-    """What the counts say is what the log holds, and every handle tells the truth. `handles`: (value, metadata)."""
+    """Check that counts and handles agree with the log. `handles`: (value, metadata)."""
     stored = {(m.partition, m.offset): m.value for m in kafka.messages(topic)}
     values = list(stored.values())
     assert len(set(values)) == len(values), "a record was written twice"
@@ -197,7 +197,7 @@ def test_an_interrupt_leaves_a_wait_at_once(kafka):
 
 
 def test_cancelled_sends(kafka):
-    """What was accepted is written; what a cancelled send() did not accept is not."""
+    """Accepted records are written; records that a cancelled send() did not accept are not."""
 
     async def send(p, value, handles):
         handles.append((value, await p.send("many", value)))

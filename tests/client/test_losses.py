@@ -97,7 +97,7 @@ def leave_one(face, kafka):
 
 
 def test_asking_late_counts_too(face, kafka, caplog):
-    """What the log has told of already is not raised if it was asked about in the end."""
+    """A failure that was logged is not raised if its handle was asked in the end."""
     refuse(kafka, topic="one")
     with face.Producer(bootstrap_servers=kafka.bootstrap) as p:
         deliveries = [p.send("one", b"v") for _ in range(3)]

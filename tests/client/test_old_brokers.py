@@ -1,4 +1,4 @@
-"""The same calls with brokers of every era."""
+"""Producing and consuming with brokers of every era."""
 
 from __future__ import annotations
 

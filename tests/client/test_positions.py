@@ -34,7 +34,7 @@ def test_seek(face, kafka, where, first):
 
 @pytest.mark.parametrize("how", ["poll", "poll_arrow", "iterate"])
 def test_seek_in_the_middle_of_what_is_fetched(face, kafka, how):
-    """What was fetched for the old position is not returned (trap 100)."""
+    """Records fetched for the old position are not returned (trap 100)."""
 
     def offsets():
         if how == "poll":

@@ -176,7 +176,7 @@ def test_callbacks_may_use_the_producer(kafka):
 
 
 def in_child(act):
-    """What `act` returns in a forked child."""
+    """Text of the result of `act` in a forked child."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -234,7 +234,7 @@ def test_a_child_gets_an_error_and_the_parent_goes_on(kafka):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_children_of_a_busy_parent(kafka):
-    """Whatever lock another thread of the parent holds at the moment."""
+    """The child does not wait for locks that other threads of the parent held."""
 
     def use():
         try:
@@ -262,7 +262,7 @@ def test_children_of_a_busy_parent(kafka):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_child_closes_its_copies_without_a_word_to_the_brokers(kafka, caplog):
-    """Whatever lock another thread of the parent holds; what is queued is the parent's to send."""
+    """The child does not wait for locks of the parent's threads, and does not send the parent's queued records."""
 
     def close():
         with kafkawire.Producer(connection=connection) as own:

@@ -1,4 +1,4 @@
-"""What type checkers know of records: mypy checks this file with all the others, and an unused `type: ignore` is an error."""
+"""Types of records for type checkers: mypy checks this file with all others, and an unused `type: ignore` is an error."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ from tests.client.faces import SOON
 ONE = TopicPartition("one", 0)
 QUICK = {"retry_backoff_ms": 10, "retry_backoff_max_ms": 20, "auto_offset_reset": "earliest"}
 COUNT_OF_TOPICS = 19
-"""Where that is in a Fetch response: behind size, correlation id, tags, throttle time, error and session id."""
+"""Its position in a Fetch response: after size, correlation id, tags, throttle time, error and session id."""
 COUNT = 13
-"""Where the first list of the others begins: behind size, correlation id, tags and throttle time."""
+"""Position of the first list in other responses: after size, correlation id, tags and throttle time."""
 
 
 def fill(kafka):

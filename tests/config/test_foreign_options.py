@@ -16,7 +16,7 @@ class Nothing:
 
 
 def advice_on(kind, name):
-    """What a user reads who gives the option; "" if it is one of ours."""
+    """Error message of an option; "" if kafkawire has the option."""
     if name.replace(".", "_") in declared(kind):
         return ""
     with pytest.raises(ConfigurationError) as caught:

@@ -32,7 +32,7 @@ NUMBERS: Final = (
     0xFFFFFFFE,
     0xFFFFFFFF,
 )
-"""Where lengths and signs turn over, written in 1 to 8 bytes of either order and as varints."""
+"""Boundaries of lengths and signs, in 1 to 8 bytes of either order and as varints."""
 
 
 class Mutator:
@@ -65,7 +65,7 @@ class Mutator:
         return self._dice.randint(0, len(data))
 
     def _span(self, data: bytearray) -> tuple[int, int]:
-        """Where a piece begins and ends; mostly a short one."""
+        """Start and end of a random piece, mostly a short one."""
         start = self._place(data)
         return start, min(len(data), start + self._dice.choice((1, 2, 4, 8, self._dice.randint(0, 64))))
 

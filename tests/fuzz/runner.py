@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Crash", "Target", "examine", "fuzz"]
 
 MOST_SECONDS: Final = 10
-"""Of this process's own time for one input; milliseconds are usual."""
+"""CPU seconds for one input; milliseconds are usual."""
 MOST_MEMORY: Final = 32 << 20
 """Bytes for one input, which is a few kilobytes; what unpacks anything has a `LIMIT` far below."""
 TRACED: Final = 16
@@ -27,7 +27,7 @@ TRACED: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is fuzzed. The docstring of `check` states what must hold for any bytes."""
+    """Function under fuzzing. The docstring of `check` states the invariant that holds for any bytes."""
 
     name: str
     seeds: Callable[[], Sequence[bytes]]

@@ -76,7 +76,7 @@ def unpack_within(limit: int, codec: Codec, packed: bytes, magic: int) -> bytes 
 
 
 def implementations(codec: Codec) -> list[Callable[[], None]]:
-    """What to call to have each implementation used that can be imported here; the best comes last and stays."""
+    """Functions that select each implementation that can be imported here; the best comes last and stays."""
     if codec not in CHOICES:
         return [lambda: None]
     choice = CHOICES[codec]
@@ -84,7 +84,7 @@ def implementations(codec: Codec) -> list[Callable[[], None]]:
 
 
 def use(choice: Accelerated[Any], name: str) -> None:
-    """What hiding the better packages leads to, only quicker: it happens for every input."""
+    """Select an implementation as hiding the better packages would, but quickly: it happens for every input."""
     choice._chosen = name, choice.load(name)  # noqa: SLF001
 
 

@@ -1,4 +1,4 @@
-"""What is neither request nor response: what members of groups send each other, and what brokers write for themselves."""
+"""Structures other than requests and responses: metadata of group members, and records that brokers write for themselves."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def record_seeds() -> list[bytes]:
 
 
 def control_value(name: str, version: int) -> Any:
-    """What Raft writes says in its first field which version it is."""
+    """Structures of Raft have their version in their first field."""
     value = full_message(protocol.data(name), version)
     if hasattr(value, "version"):
         value.version = version

@@ -15,7 +15,7 @@ from tests.protocol.strategies import CLASS_VERSIONS
 __all__ = ["TARGETS", "check_message"]
 
 KIND = Packer(">h?b")
-"""What an input begins with: API key, whether it is a request, version."""
+"""Beginning of an input: API key, 1 for a request, version."""
 
 
 def message_seeds() -> list[bytes]:

@@ -37,7 +37,7 @@ LEGACY_CODECS = (Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4)
 
 
 def codecs() -> list[Codec]:
-    """Those that some library here knows."""
+    """Codecs that some installed library knows."""
     return [codec for codec, name in available().items() if name is not None]
 
 
@@ -105,7 +105,7 @@ def write(found: list[Message], magic: int) -> bytes:
 
 
 def content(found: Message) -> tuple[int, bytes | None, bytes | None, tuple[Header, ...]]:
-    """What stays when a record is written somewhere else."""
+    """Fields of a record that do not change when it is written again."""
     return -1 if found.timestamp is None else found.timestamp, found.key, found.value, found.headers
 
 

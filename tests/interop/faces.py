@@ -28,7 +28,7 @@ class Face(Protocol):
     def consumer(self, *topics: str, **options: Any) -> Any: ...
 
     def result(self, delivery: Any) -> Any:
-        """What a handle of `send`, `send_many` or `send_arrow` resolves to."""
+        """Result of a handle of `send`, `send_many` or `send_arrow`."""
         ...
 
     def meanwhile(self, action: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""The same raw requests put to a real broker and to the mock, and what both answered, made comparable."""
+"""Raw requests to a real broker and to the mock broker, with their responses in comparable form."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def request(api: str, **fields: Any) -> Request:
 
 
 def differences(real: Any, mock: Any, where: str = "") -> Iterator[str]:
-    """Where two answers differ. For an error code that says it all, the mock has words of its own."""
+    """Paths at which two responses differ. For an error code that says it all, the mock has words of its own."""
     if isinstance(real, dict) and isinstance(mock, dict) and real.keys() == mock.keys():
         own_words = "errorMessage" in real and mock["errorMessage"] == ErrorCode.of(mock["errorCode"]).text
         for name in real:

@@ -46,7 +46,7 @@ def varied(count: int = 60) -> list[Row]:
 
 
 def plain(rows: Iterable[Row], *, timestamps: bool = False) -> list[Row]:
-    """The same without what came later: headers with 0.11, timestamps with 0.10."""
+    """Rows without headers, which came with 0.11, and without timestamps, which came with 0.10."""
     return [Row(row.value, row.key, row.timestamp if timestamps else None) for row in rows]
 
 
@@ -64,16 +64,16 @@ def write(face: Face, producer: Any, topic: str, rows: Iterable[Row], partition:
 
 
 def messages(face: Face, topic: str, **options: Any) -> list[Message]:
-    """Everything in a topic."""
+    """All messages of a topic."""
     with face.consumer(topic, auto_offset_reset="earliest", stop_at_end=True, **options) as consumer:
         return list(consumer)
 
 
 def rows_of(found: Sequence[Message]) -> list[Row]:
-    """What was read, as what was sent."""
+    """Messages in the form of the rows that were sent."""
     return [Row(message.value, message.key, message.timestamp, message.headers) for message in found]
 
 
 def read(face: Face, topic: str, **options: Any) -> list[Row]:
-    """Everything in a topic, as what was sent."""
+    """All messages of a topic in the form of the rows that were sent."""
     return rows_of(messages(face, topic, **options))

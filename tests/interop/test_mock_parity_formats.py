@@ -28,7 +28,7 @@ LIMITS = [(0, 1 << 20), (1, 1 << 20), (4, 1 << 20), (0, 60), (0, 10), (2, 300), 
 PRODUCE, FETCH, LIST_OFFSETS, CREATE_TOPICS = 0, 1, 2, 19
 ZSTD_SINCE = 7
 NEWEST_BY_NAME = 12
-"""Of Produce and Fetch, before they have topic ids."""
+"""Versions of Produce and Fetch without topic ids."""
 
 # The last release that serves all of them, and one whose log has format 1.
 RELEASES = {"3.9.1": "3.9", "0.10.2.2": "0.10.2"}
@@ -96,7 +96,7 @@ def produce_good(broker: Broker, topic: str, codec: Codec, version: int) -> None
 
 
 def produce_bad(broker: Broker, version: int) -> None:
-    """What no producer should send in this version."""
+    """Record sets that no producer should send in this version."""
     one, two = (bytes(records.encode_message_set(0, [(None, b"a", 1)] * count)) for count in (1, 2))
     other = bytes(records.encode_message_set(1, [(None, b"a", 1)]))
     damaged = one[:-1] + b"?"

@@ -41,7 +41,7 @@ def produced_records(broker: Broker, name: str) -> None:
 
 @scenario
 def compressed_records(broker: Broker, name: str) -> None:
-    """What one of them unpacks to has a limit since 4.4."""
+    """Records whose decompressed size has a limit since 4.4."""
     if broker.newest("ApiVersions") < 5:
         return
     for policy in ("delete", "compact"):

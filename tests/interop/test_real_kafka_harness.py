@@ -24,7 +24,7 @@ NO_ERROR = 0
 
 
 class Metadata(NamedTuple):
-    """What Metadata v0 says about one topic."""
+    """Metadata v0 response about one topic: brokers, error code, number of partitions."""
 
     brokers: dict[int, str]
     error: int

@@ -1,4 +1,4 @@
-"""What is on a broker's disk after kafkawire wrote, as the broker's own tool reads it: DumpLogSegments, once a broker."""
+"""Logs on a broker's disk after kafkawire wrote, read by the broker's own tool DumpLogSegments, once for each broker."""
 
 from __future__ import annotations
 

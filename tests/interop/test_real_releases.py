@@ -31,7 +31,7 @@ def release(request: pytest.FixtureRequest) -> Iterator[RealKafka]:
 
 
 def options(broker: RealKafka) -> dict:
-    """Where ApiVersions is waited for in vain, not two seconds for every client."""
+    """Options of a client, with a shorter wait for ApiVersions if the broker never answers it."""
     return {"bootstrap_servers": broker.bootstrap} | ({} if since(broker, 0, 10) else {"api_version_auto_timeout_ms": 300})
 
 

@@ -1,4 +1,4 @@
-"""What is asked of real brokers beside records: topics, offsets, positions, single fetches, and what they refuse."""
+"""Requests to real brokers beside reading and writing: topics, offsets, positions, single fetches, and refusals."""
 
 from __future__ import annotations
 

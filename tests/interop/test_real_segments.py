@@ -136,7 +136,7 @@ def assert_same(ours: list[dict[str, Any]], theirs: list[str]) -> None:
 
 
 def assert_contains(ours: Any, theirs: Any) -> None:
-    """All that Kafka shows is shown. It leaves out tagged fields that have their defaults."""
+    """Check that every field that Kafka shows is shown. Kafka leaves out tagged fields at their defaults."""
     if isinstance(theirs, dict):
         for name, value in theirs.items():
             assert_contains(ours[name], value)

@@ -26,7 +26,7 @@ REBALANCE = 60.0
 
 
 def subscription(*topics: str) -> bytes:
-    """What a consumer tells of itself."""
+    """Subscription of a consumer, as JoinGroup carries it."""
     return encode_versioned(ConsumerProtocolSubscription(topics=list(topics)), 1)
 
 

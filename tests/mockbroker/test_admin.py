@@ -145,7 +145,7 @@ def test_unclean_elections():
 
 
 def reassignments(client, topics=None):
-    """What is going on: partition, replicas, those to add and to remove, by topic."""
+    """Reassignments in progress by topic: partition, replicas, replicas to add and to remove."""
     listed = client.call(ListPartitionReassignmentsRequest(topics=topics), 0)
     assert listed.error_code == 0
     return {

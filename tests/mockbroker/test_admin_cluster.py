@@ -1,4 +1,4 @@
-"""What a test does to the brokers of a running cluster: they join, leave, lead, coordinate and advertise other addresses."""
+"""Brokers of a running cluster under control of a test: joining, leaving, leading, coordinating, advertised addresses."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def test_an_old_small_session_makes_room_for_a_larger_one():
 
 
 def calls_of_an_idle_fetch(partitions):
-    """How many Python functions the second fetch of a session takes that has nothing to tell."""
+    """Number of Python function calls of the second fetch of a session without news."""
     mock = MemoryMock(topics={"t": partitions})
     client = mock.client()
     number = ask(client, 0, 0, *range(partitions)).session_id

@@ -119,7 +119,7 @@ class KafkaPython:
             self._found += [message.value for message in messages]
 
     def _commit(self):
-        """As it asks for: first complete the rebalance by polling, if there is one."""
+        """Complete a rebalance by polling first, as the library asks for."""
         while self._consumer.group_metadata().state == kafka.structs.MemberState.REBALANCING and not self._closed:
             self._poll()
         self._consumer.commit()
@@ -226,7 +226,7 @@ def commit(mock, offset, *members):
 
 
 def shared(*members):
-    """Whether the members have all partitions among them, with as many each."""
+    """True if the members share all partitions equally."""
     owned = [one.partitions() for one in members]
     fair = all(len(own) == PARTITIONS // len(members) for own in owned)
     return fair and set.union(*owned) == set(range(PARTITIONS))

@@ -1,4 +1,4 @@
-"""What operators ask of groups: which there are, who is in them, what is deleted, and the topic that they are kept in."""
+"""Administration of groups: listing, describing and deleting them, and their internal topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How members come into a classic group, what they agree on, and how they leave it."""
+"""Members of a classic group: joining, agreeing on a protocol, leaving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What time does to a classic group, under a clock that the test holds; and what a new coordinator does."""
+"""Timeouts of a classic group, under a clock that the test holds, and changes of the coordinator."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def fetch_offsets(mock, client, version, wanted, group):
 
 
 def committed(mock, client, version, *wanted, group="g"):
-    """As [(topic, partition, offset, epoch, metadata, error)]."""
+    """Offsets of a response as [(topic, partition, offset, epoch, metadata, error)]."""
     names = {topic.id: name for name, topic in mock.cluster.topics.items()}
     return [
         (

@@ -33,7 +33,7 @@ def request_bytes(api_key, version, *, correlation_id=7, body=b"", flexible=Fals
 
 
 def recorded(version):
-    """What the real broker listed: API key -> lowest and highest version."""
+    """Versions that the real broker listed: API key -> lowest and highest version."""
     (path,) = (path for path in FILES if path.stem == version)
     return {key: (lowest, highest) for key, _name, lowest, highest in json.loads(path.read_text())["apis"]}
 

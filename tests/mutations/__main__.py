@@ -16,12 +16,12 @@ ROOT = Path(__file__).parents[2]
 PARTS = ("kafkawire", "mockbroker", "tests", "pyproject.toml")
 
 SEEDS = 200
-"""Of a scenario that has to notice a break."""
+"""Number of seeds of a scenario that has to notice a break."""
 PATIENCE = 600
 """Seconds for one command: a break may also make a flow spin, which is noticed, too."""
 
 FAILURES = ("    ", "FAILED")
-"""How lines begin in which the simulation and pytest say what has failed."""
+"""Beginnings of the lines in which the simulation and pytest report a failure."""
 
 
 def main() -> int:
@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def failure(mutation: Mutation, command: str) -> str | None:
-    """How a command fails with the break; None if it does not. Without the break it passes: CI runs it."""
+    """Failure of a command with the break, or None if it passes. Without the break it passes: CI runs it."""
     with tempfile.TemporaryDirectory() as folder:
         for part in PARTS:
             copy = shutil.copytree if (ROOT / part).is_dir() else shutil.copy

@@ -1,4 +1,4 @@
-"""That the breaks still fit the code. `python -m tests.mutations` applies them, which takes minutes."""
+"""Each break of the table still fits the code. `python -m tests.mutations` applies them, which takes minutes."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def test_interrupts_while_big_requests_are_written():
 
 
 def test_interrupts_while_links_are_made_and_closed():
-    """What an interrupted connect opened is closed with the net, and the next connect works."""
+    """A socket that an interrupted connect opened is closed with the net, and the next connect works."""
     with Server() as server, closing(blocking.Net()) as net:
         end = time.monotonic() + 1.0
         with what_python_cannot_help(), warnings.catch_warnings(), Storm(0.002) as interrupts:

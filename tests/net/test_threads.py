@@ -58,7 +58,7 @@ def test_many_threads_share_a_link():
 
 
 def test_a_thread_that_waits_forever_does_not_hold_up_the_others():
-    """Whoever leads, replies of all come through; a leader that goes hands over."""
+    """Replies reach all threads whichever thread leads; a leader that leaves hands over."""
 
     def patient():
         with pytest.raises(ConnectionLost):

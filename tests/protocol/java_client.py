@@ -42,7 +42,7 @@ class JavaRecord(NamedTuple):
 
 
 class JavaBatch(NamedTuple):
-    """What Java says of a batch, or of a message of format 0 or 1 with what it wraps."""
+    """Description by Java of a batch, or of a message of format 0 or 1 with the messages in it."""
 
     magic: int
     valid: bool
@@ -147,7 +147,7 @@ class JavaClient:
         return self._class("org.apache.kafka.common.protocol.ByteBufferAccessor")(buffer)
 
     def sticky_user_data(self, assignor: str, assigned: dict[str, list[int]], *, generation: int) -> bytes:
-        """What "StickyAssignor" or "CooperativeStickyAssignor" sends as user data in the generation after that assignment."""
+        """User data that "StickyAssignor" or "CooperativeStickyAssignor" sends in the generation after an assignment."""
         consumer = "org.apache.kafka.clients.consumer."
         partitions = self._class("java.util.ArrayList")()
         for topic, numbers in assigned.items():

@@ -75,7 +75,7 @@ def broker_apis(version: str) -> set[str]:
 
 
 def in_range(version: int, text: str) -> bool:
-    """Whether Kafka's notation ("3", "0-13", "4+", "none") covers a version."""
+    """True if a version is in the range of Kafka's notation ("3", "0-13", "4+", "none")."""
     if text == "none":
         return False
     first, _, last = text.removesuffix("+").partition("-")

@@ -14,7 +14,7 @@ __all__ = ["full_message", "is_flexible"]
 
 
 def is_flexible(cls: type[Message], version: int) -> bool:
-    """Whether the version has compact lengths and tagged fields."""
+    """True if the version has compact lengths and tagged fields."""
     return cls.flexible is not None and version >= cls.flexible
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ACCELERATORS", "hide", "with_and_without", "without"]
 
 ACCELERATORS = ("numpy", "crc32c", "snappy", "lz4", "lz4.block", "cramjam")
-"""All that have a pure counterpart."""
+"""Optional packages that have a pure Python counterpart."""
 
 OURS = {
     "numpy": (

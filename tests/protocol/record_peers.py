@@ -48,7 +48,7 @@ def encode(peer: str, magic: int, codec: int, records: list[Record], **options: 
 
 
 def decode(peer: str, data: bytes) -> list[Record]:
-    """All records of all batches, whose checksums must be right."""
+    """Records of all batches; raises if a checksum is wrong."""
     records = _READERS[peer](data)
     found: list[Record] = []
     while records.has_next():

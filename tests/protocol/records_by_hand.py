@@ -107,7 +107,7 @@ def mixed(rows: int) -> bytes:
 
 
 def mixed_messages(rows: int) -> list[Message]:
-    """What `mixed` holds, of topic "t" and partition 5."""
+    """Messages in `mixed`, of topic "t" and partition 5."""
     first = [
         Message(
             "t",

@@ -32,7 +32,7 @@ MOST_PER_BYTE = 400
 
 
 def versions(cls: type[Message]) -> list[int]:
-    """All in CI, elsewhere the first and the last, which is the flexible one."""
+    """Versions to damage: all in CI, elsewhere the first and the last, which is flexible."""
     found = list(cls.versions)
     return found if requirements.CI else sorted({found[0], found[-1]})
 

@@ -77,7 +77,7 @@ REACTIONS: dict[ErrorCode, type[BrokerError]] = {
     ErrorCode.ILLEGAL_SASL_STATE: errors.AuthenticationError,
     ErrorCode.SASL_AUTHENTICATION_FAILED: errors.AuthenticationError,
 }
-"""What a caller can react to in a way of its own; every other code is a plain BrokerError."""
+"""Error classes with a reaction of their own; every other code is a plain BrokerError."""
 
 
 @pytest.mark.parametrize("code", ErrorCode, ids=lambda code: code.name)

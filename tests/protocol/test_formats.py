@@ -131,7 +131,7 @@ def altered(data: bytes, dice: random.Random) -> bytearray:
 
 
 def fails_well(read: Any, size: int) -> bool:
-    """Whether the bytes were read after all, or the error says at which of them it stopped."""
+    """Check that damaged bytes are decoded, or that the error gives the position."""
     try:
         read()
     except DecodeError as error:

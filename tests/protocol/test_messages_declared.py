@@ -28,7 +28,7 @@ BROKER_TO_BROKER = {
     "ReadShareGroupStateSummary",
     "WriteShareGroupState",
 }
-"""What share coordinators ask the brokers that keep the state of share groups (KIP-932)."""
+"""APIs between share coordinators and the brokers that keep the state of share groups (KIP-932)."""
 
 RENAMED = {
     "TxnOffsetCommitRequest": {"generationId": "generationIdOrMemberEpoch"},

@@ -57,7 +57,7 @@ BITFIELDS = {"cluster_authorized_operations", "topic_authorized_operations", "au
 """Fields that kafka-python renames or shows as sets; their bytes are compared all the same."""
 
 FORMER_NAMES = {("TxnOffsetCommitRequest", "generation_id_or_member_epoch"): "generation_id"}
-"""What Kafka called a field before it gave it another name."""
+"""Former names of fields that Kafka renamed."""
 
 ApiVersionsResponse = protocol.response("ApiVersions")
 
@@ -132,7 +132,7 @@ def our_leaves(struct: Struct, version: int) -> Iterator[Any]:
 
 
 def old_leaves(value: Any) -> Iterator[Any]:
-    """The same of what an old schema has read: structs are tuples, bits are sets, tagged fields are dicts."""
+    """Values that an old schema has read, in comparable form: structs are tuples, bits are sets, tagged fields are dicts."""
     if isinstance(value, list):
         yield len(value)
     if isinstance(value, (list, tuple)):

@@ -36,7 +36,7 @@ Clients = dict[str, JavaClient]
 
 @pytest.fixture(scope="module")
 def clients() -> Iterator[Clients]:
-    """Of the newest release, and of the one before 4.0 removed old versions."""
+    """Java clients of the newest release, and of the release before 4.0 removed old versions."""
     with JavaClient(NEWEST) as newest, JavaClient(OLDEST) as oldest:
         yield {NEWEST: newest, OLDEST: oldest}
 

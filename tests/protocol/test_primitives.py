@@ -50,7 +50,7 @@ def test_trap_15_null_is_an_error_where_a_version_has_none(cls: Any, version: in
 
 
 def test_trap_16_lengths_are_unsigned_and_fields_of_records_zigzag() -> None:
-    """The same byte: a length of 3 - 1, and a length of -2."""
+    """Both read the byte 3: one as a length of 3 - 1, the other as a length of -2."""
     assert protocol.decode(ApiVersionsRequest, 3, b"\x03kw\x01\0").client_software_name == "kw"
     columns = decode_columns(read_batches(batch([record(0, b"v", b"kw")])))
     (key,) = columns.key_starts

@@ -162,7 +162,7 @@ def test_mutation_raises_one_error_or_nothing(sample, changes):
 @settings(max_examples=300)
 @given(changes=st.lists(st.tuples(st.integers(61, 400), st.integers(0, 255)), min_size=1, max_size=4))
 def test_both_ways_judge_damage_alike(changes):
-    """The same damaged records alone, read plainly, and among many, read at once."""
+    """Damaged records are read alone by the plain reader, and among many by the numpy reader, with one result."""
     rows = [record(row, b"value" * row, b"key", row * 1000, [(b"h", b"v")]) for row in range(6)]
     data = bytearray(batch(rows))
     for at, byte in changes:

@@ -49,7 +49,7 @@ def small_slices(monkeypatch):
 
 
 def read(data):
-    """What each slice holds, and where it says to go on."""
+    """Values of each slice, and the offset at which it says to continue."""
     unread: Unread | None = Unread(tuple(read_batches(data)))
     while unread is not None:
         made, unread = unread.decode()

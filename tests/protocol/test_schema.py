@@ -1,4 +1,4 @@
-"""What a declaration gives: constructors, equality, repr, what describes the class, and errors in the declaration itself."""
+"""Declarations of messages: constructors, equality, repr, class attributes, and errors in the declaration itself."""
 
 from __future__ import annotations
 

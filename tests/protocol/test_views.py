@@ -1,4 +1,4 @@
-"""What is made of columns: messages, values, NumPy arrays; and slices of columns. Arrow has a file of its own."""
+"""Views of columns: messages, values, NumPy arrays, slices. Arrow has a file of its own."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class RealKafka:
 
     @property
     def log_directory(self) -> Path:
-        """Where the partitions have their directories."""
+        """Directory that has the directories of the partitions."""
         return self._directory / "data"
 
     def __enter__(self) -> Self:
@@ -203,7 +203,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _known_brokers(port: int) -> int:
-    """How many brokers the answer to Metadata v0 lists, a version that every release serves; 0 while there is no answer."""
+    """Number of brokers in a Metadata v0 response, a version that every release serves; 0 without a response."""
     request = struct.pack(">hhih5si", 3, 0, 1, 5, b"probe", 0)
     try:
         with socket.create_connection((HOST, port), PROBE_TIMEOUT) as connection, connection.makefile("rb") as stream:

@@ -69,7 +69,7 @@ class JavaProcess:
             time.sleep(PROBE_INTERVAL)
 
     def has_logged(self, text: str) -> bool:
-        """Whether its output holds `text` by now."""
+        """True if its output contains `text`."""
         return text in self._log.read_text(errors="replace")
 
     def stop(self) -> None:

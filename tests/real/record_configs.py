@@ -48,14 +48,14 @@ SYNONYMS_SINCE = (1, 1)
 PRINTED_SINCE = (0, 9)
 LOG_CONFIG_MOVED = (3, 5)
 FIRST_WITH_SYNONYMS = "0.10.1.1"
-"""Its page is the first that names the broker configurations behind those of topics."""
+"""First release whose page names the broker configurations behind those of topics."""
 
 Facts = list[Any]
 """Facts about one configuration in one release, in the order of the fields of `ConfigDefinition`."""
 
 
 class Printed(NamedTuple):
-    """What the page of a release says of one configuration."""
+    """One configuration on the page of a release."""
 
     type: ConfigType
     default: str | None
@@ -64,7 +64,7 @@ class Printed(NamedTuple):
 
 
 def record(release: str) -> dict[str, dict[str, Facts]]:
-    """All configurations of a release, of topics and of brokers, by name."""
+    """Configurations of a release, of topics and of brokers, by name."""
     moved = _number(release) >= LOG_CONFIG_MOVED
     topic_page = _printed(release, "org.apache.kafka.storage.internals.log.LogConfig" if moved else "kafka.log.LogConfig")
     broker_page = _printed(release, "kafka.server.KafkaConfig")
@@ -172,7 +172,7 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def recorded() -> dict[str, dict[str, dict[str, Facts]]]:
-    """What the file has of every version, in full."""
+    """Content of the file for every version, in full."""
     if not TARGET.exists():
         return {}
     kept = json.loads(TARGET.read_text())

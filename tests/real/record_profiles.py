@@ -77,14 +77,14 @@ WITHOUT_TOPICS = (
 
 
 class Silence(Enum):
-    """What a broker does in place of an answer."""
+    """Reactions of a broker other than a response."""
 
     CLOSES = "closes the connection"
     HANGS = "leaves the connection open and says nothing"
 
 
 def record(bootstrap: str, release: str) -> dict[str, Any]:
-    """All facts of a profile, from a running broker of that release, as they go into its file."""
+    """Profile of a running broker, in the form of its file."""
     versions = _ask(bootstrap, ApiVersionsRequest(), 0)
     return {
         "release": release,
@@ -96,7 +96,7 @@ def record(bootstrap: str, release: str) -> dict[str, Any]:
 
 
 def data_file(release: str) -> Path:
-    """Where the profile of a release's version is kept: 4.4.0 is recorded for all of 4.4."""
+    """File of the profile for a release: 4.4.0 is recorded for all of 4.4."""
     return Path(mockbroker.profiles.__file__).with_name(f"{release.rpartition('.')[0]}.json")
 
 
@@ -108,7 +108,7 @@ def as_text(facts: dict[str, Any]) -> str:
 
 
 def _described(bootstrap: str) -> dict[str, Any]:
-    """What the broker says of itself, in the newest version of ApiVersions that both ends speak."""
+    """ApiVersions response of the broker, in the newest version that both ends speak."""
     request = ApiVersionsRequest(client_software_name="kafkawire", client_software_version="1.0")
     ranges = _ranges(_answer(bootstrap, request, 0))
     newest = _answer(bootstrap, request, min(ranges[API_VERSIONS][1], ApiVersionsRequest.versions.max))
@@ -125,7 +125,7 @@ def _described(bootstrap: str) -> dict[str, Any]:
 
 
 def _tried(bootstrap: str) -> dict[str, Any]:
-    """What a broker without ApiVersions answers."""
+    """APIs and versions that a broker without ApiVersions answers."""
     _create_topic(bootstrap, KNOWN_TOPIC)
     found = {type(request).key: _tried_range(bootstrap, request) for request in _trials()}
     apis = {key: (0, newest) for key, newest in sorted(found.items()) if newest is not None}
@@ -188,7 +188,7 @@ def _trials() -> list[Request]:
 
 
 def _silence_on_unknown(bootstrap: str) -> Silence:
-    """How an unknown API and an unknown version of a known one are met: alike by all brokers, or the mock has to learn it."""
+    """Reaction to an unknown API and to an unknown version of a known one; one that the mock does not know is an error."""
     modern_form = b"\0\1\0\0\0"  # header tags, no topics, three flags: what no version before 9 can be
     met = {
         _exchange(bootstrap, _frame(UNKNOWN_API, 0, b"")),
@@ -200,7 +200,7 @@ def _silence_on_unknown(bootstrap: str) -> Silence:
 
 
 def _lists_itself_on_downgrade(bootstrap: str) -> bool:
-    """Whether the answer to an unknown version of ApiVersions has an entry for ApiVersions (KIP-511), or none."""
+    """True if the response to an unknown version of ApiVersions has an entry for ApiVersions (KIP-511)."""
     answer = _exchange(bootstrap, _frame(API_VERSIONS, UNKNOWN_VERSION, b"\0\2x\2x\0"))
     if isinstance(answer, Silence):
         return False
@@ -244,7 +244,7 @@ def _frame(api_key: int, version: int, after_client_id: bytes) -> bytes:
 
 
 def _exchange(bootstrap: str, frame: bytes) -> bytes | Silence:
-    """What comes back on a connection of its own, after the correlation id."""
+    """Response on a connection of its own, after the correlation id."""
     host, port = bootstrap.split(":")
     with socket.create_connection((host, int(port)), SILENCE) as connection, connection.makefile("rb") as stream:
         connection.sendall(frame)

@@ -44,21 +44,21 @@ class Release:
     version: str
     scala: str
     kraft: bool = False
-    """Whether it runs alone; older releases need ZooKeeper, which comes with their jars."""
+    """True if it runs without ZooKeeper, which comes with the jars of older releases."""
     listeners: bool = True
-    """Whether it has listeners; before 0.9 it has one host and one port."""
+    """True if it has listeners; before 0.9 it has one host and one port."""
     knows_no_brokers: bool = False
-    """Whether Metadata lists no broker before the first topic: the controller of 0.8 tells brokers of partitions only."""
+    """True if Metadata lists no broker before the first topic: the controller of 0.8 tells brokers of partitions only."""
     tools: str = ""
     """The release whose command-line tools serve it, where they are an artefact of their own: not each of these can be had."""
     extra: tuple[str, ...] = ()
     """More artefacts as group:artifact:version."""
     excluded: tuple[str, ...] = ()
-    """What the broker depends on and runs without, as group:artifact."""
+    """Dependencies that the broker runs without, as group:artifact."""
 
     @property
     def asks_zookeeper(self) -> bool:
-        """Whether its tool for topics does; since 2.2 it can ask the broker, and since 3.0 nothing else."""
+        """True if its tool for topics asks ZooKeeper; since 2.2 it can ask the broker, and since 3.0 nothing else."""
         return tuple(map(int, self.version.split("."))) < (2, 2)
 
     def pom(self) -> str:

@@ -32,11 +32,11 @@ class Client:
 
     @property
     def owners_steps(self) -> AbstractSet[str]:
-        """What the owner of the cluster does for it."""
+        """Steps that the owner of the cluster does for the client."""
         return OWNERS_STEPS | self.lacks & {"create_topic"}
 
     def scenarios(self) -> list[Scenario]:
-        """Those that it can go through."""
+        """Scenarios that the client supports."""
         return [each for each in SCENARIOS if not each.needs & self.lacks]
 
     def start(self, bootstrap: str) -> Adapter:
@@ -116,7 +116,7 @@ def old_kafka_python(api_version: str) -> Client:
 
 
 ALL = frozenset[str]({"create_topic"}.union(*(scenario.needs for scenario in SCENARIOS)))
-"""All calls and features."""
+"""Every call and feature."""
 
 OLD_KAFKA_PYTHON = ("kafka-python==1.4.7", "python-snappy==0.7.3", "lz4==4.4.5", "xxhash==3.5.0")
 

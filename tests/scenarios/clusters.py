@@ -20,7 +20,7 @@ CONFIG = {
     "default.replication.factor": "1",
     "log.retention.ms": "-1",  # the records are of a time long ago, and must stay
 }
-"""What both are given."""
+"""Broker configuration of both sides."""
 
 
 class Side(Protocol):

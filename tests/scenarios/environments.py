@@ -1,4 +1,4 @@
-"""What adapters need beside Python's packages: made once, in the cache outside the repository, and anew when a list changes."""
+"""Environments of the adapters: made once, in the cache outside the repository, and made again when a list changes."""
 
 from __future__ import annotations
 

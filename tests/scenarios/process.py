@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Adapter", "AdapterError"]
 
 ROOT = Path(__file__).parents[2]
-"""Of the repository: Python's adapters are modules in it."""
+"""Root of the repository: Python's adapters are modules in it."""
 
 STEP_TIMEOUT = 40
 """Seconds for a step; adapters give up by themselves after 25."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Seen", "run"]
 
 Seen = dict[str, Any]
-"""How a step ended: {"answer": ...}, or {"error": code, "message": text}."""
+"""Outcome of a step: {"answer": ...}, or {"error": code, "message": text}."""
 
 PATIENCE = 10
 """Seconds in which the brokers of a cluster come to agree on a change."""
@@ -46,7 +46,7 @@ RECENT_MS = 600_000
 
 
 def run(scenario: Scenario, client: Client, adapter: Adapter, side: Side, names: str, agree: Sequence[Seen] = ()) -> list[Seen]:
-    """What was seen in each step. `names` goes before every topic and group.
+    """Outcomes of all steps. `names` goes before every topic and group.
 
     A step is asked again for a while if its answer shows that the cluster is not yet where it is going: by an error of that
     kind, or because it should be another, stated in the step or seen on the other side (`agree`).
@@ -70,7 +70,7 @@ def _settled(step: Step, look: Callable[[], Seen], wanted: Seen | None) -> Seen:
 
 
 def is_as_stated(step: Step, seen: Seen) -> bool:
-    """Whether a step ended with the error or the answer that it must end with."""
+    """True if a step ended with the error or the answer that it must end with."""
     if step.error == EITHER:
         return True
     if step.error is not None or "error" in seen:
@@ -94,7 +94,7 @@ def _renamed(field: str, value: Any, names: str) -> Any:
 
 
 def _comparable(value: Any) -> Any:
-    """What is random or of this moment made the same on both sides."""
+    """Value with random and momentary parts replaced, so that both sides can be compared."""
     if isinstance(value, dict):
         return {key: bool(inner) if key in RANDOM else _comparable(inner) for key, inner in value.items()}
     if isinstance(value, list):

@@ -32,7 +32,7 @@ class Step:
     error: int | None = None
     """Kafka's code of the error that it must end with."""
     answer: Any = None
-    """What it must answer, where that is worth stating. Asked again until it does: a cluster takes a moment to agree."""
+    """Answer that the step must have, if stated. The step is repeated until then: a cluster takes a moment to agree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Scenario:
     name: str
     steps: tuple[Step, ...]
     features: frozenset[str] = frozenset()
-    """What a client has to be able to, beside the calls."""
+    """Features that a client needs beside the calls."""
     brokers: int = 1
 
     @property

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.heavy, pytest.mark.timeout(600)]  # the first test of a client may have to install it
 
 BEFORE_IT = {f"{name} for {BEFORE}": client for name, client in CLIENTS.items()}
-"""All of them with the release before the newest."""
+"""All clients with the release before the newest."""
 
 OLD = {f"kafka-python 1.4.7 for {version}": client for version, client in OLD_CLIENTS.items()}
 ALL_CLIENTS = CLIENTS | BEFORE_IT | OLD
@@ -62,7 +62,7 @@ class Clusters:
         self._adapter: tuple[tuple[Client, Side], Adapter] | None = None
 
     def seen(self, name: str, scenario: Scenario, version: str, agree: list[Seen] | None = None) -> list[Seen]:
-        """What a client sees in a scenario."""
+        """Outcomes that a client sees in a scenario."""
         client, side = ALL_CLIENTS[name], self.side(version, scenario.brokers)
         names = f"{re.sub('[^a-z0-9.]+', '-', f'{name} {scenario.name}'.lower())}-"
         try:
@@ -113,7 +113,7 @@ def reals() -> Iterator[Clusters]:
 
 @pytest.fixture(scope="module")
 def on_mock(mocks: Clusters) -> dict[tuple[str, str], list[Seen]]:
-    """What clients saw on mock clusters so far."""
+    """Outcomes that clients saw on mock clusters so far."""
     return {}
 
 

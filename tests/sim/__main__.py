@@ -35,7 +35,7 @@ def main() -> int:
 
 
 def outcomes(seeds: range, scenario: str | None, jobs: int) -> Iterator[str | None]:
-    """Of each seed why it failed, or None; as they come."""
+    """Failure of each seed, or None, in the order in which they end."""
     work = partial(outcome, scenario)
     if jobs == 1:
         yield from map(work, seeds)

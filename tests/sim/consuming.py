@@ -64,7 +64,7 @@ class Reader:
                 raise
 
     async def do_something_else(self) -> None:
-        """What must not lose or repeat a record."""
+        """Calls that must not lose or repeat a record."""
         assigned = sorted(self.core.assignment())
         if not assigned:
             return
@@ -97,14 +97,14 @@ class Reader:
         }
 
     def has_read(self, partition: Partition, position: int | None) -> bool:
-        """Whether everything was read of a partition; the same offset in a topic that was deleted is none of it."""
+        """True if a partition was read to its end; an offset in a deleted topic of that name does not count."""
         if position != partition.log.log_end_offset:
             return False
         read = self.read[partition.index]
         return position == 0 or (bool(read) and read[-1].value == messages_in(partition)[-1].value)
 
     async def position(self, index: int) -> int | None:
-        """Where the consumer is in a partition; None if it does not know of it yet."""
+        """Position of the consumer in a partition; None if it does not know the partition yet."""
         tp = TopicPartition(self.sim.topic.name, index)
         if tp not in self.core.assignment():
             return None

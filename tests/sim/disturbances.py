@@ -1,4 +1,4 @@
-"""What befalls a cluster while it is used: one small flow each, which does it once, and mends it if it mends."""
+"""Disturbances of a cluster in use: one small flow each, which does one once and ends it if it is to end."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ __all__ = ["EPOCH", "BusyLoop", "Faults", "SimNet", "Stuck"]
 T = TypeVar("T")
 
 EPOCH = 1_700_000_000.0
-"""What the wall clock shows at virtual time 0."""
+"""Wall clock at virtual time 0."""
 
 MOST_WAITS = 1_000
 """Waits of one flow in one virtual second, from which on it is spinning."""
@@ -61,7 +61,7 @@ class SimNet:
         """Virtual seconds after which a run counts as stuck."""
         self.hosts = Hosts()
         self.wall_clock_error = 0.0
-        """What the wall clock shows too much: it is set, and jumps, without any other clock."""
+        """Seconds by which the wall clock is ahead: it can be set, and jump, independently of other clocks."""
         self.locks_held = 0
         self.steps = 0
         self._now = 0.0
@@ -164,7 +164,7 @@ class SimNet:
         self._intrusion = 0.0
 
     def waits(self) -> int:
-        """How often flows have waited, those times too that ended at once because the signal was set: busy loops have many."""
+        """Number of waits of flows, including those that ended at once because the signal was set: busy loops have many."""
         return sum(task.waits for task in self._tasks)
 
     def digest(self) -> str:

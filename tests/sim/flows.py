@@ -1,4 +1,4 @@
-"""What flows of a simulation wait with and run in; all of it checks what would be only a race elsewhere."""
+"""Signals, pendings and flows of a simulation; they turn into errors what would be only a race elsewhere."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Pending:
         self.error: Exception | None = None
 
     def complete(self, value: bytearray | None, error: Exception | None) -> None:
-        """As in the blocking driver, the signal is set again by every call: a flow has to bear being woken for nothing."""
+        """Every call sets the signal again, as in the blocking driver: flows have to tolerate spurious wake-ups."""
         if self.signal is None:
             self.error = error
             return
@@ -101,11 +101,11 @@ class Task:
         self.name = name
         self.ended = ended
         self.parked = 0
-        """How often it was suspended, so that a timer can tell its own wait from a later one."""
+        """Number of suspensions, so that a timer can tell its own wait from a later one."""
         self.signal: Signal | None = None
         self.interrupted = False
         self.waits = 0
-        """How often it has asked to wait, whether it had to or not."""
+        """Number of calls of wait, whether it had to wait or not."""
         self._second = 0
         self._waits_before = 0
 

@@ -1,4 +1,4 @@
-"""What must hold: during a run, of producers' counts; after it, of the logs and of what was read."""
+"""Invariants: of the producers' counts during a run, of the logs and of the records read after it."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def check_order(logs: Logs, sent: Sequence[Sent], *, repeats: bool) -> None:
 
 
 def follows(read: Sequence[Message], logs: Sequence[Sequence[Message]]) -> bool:
-    """Whether all of the last log was read, and before it some of the beginning of each of those before."""
+    """True if all of the last log was read, and before it a beginning of each earlier log."""
     if len(logs) == 1:
         return [plain(message) for message in read] == [plain(message) for message in logs[0]]
     common = 0

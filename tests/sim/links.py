@@ -32,7 +32,7 @@ class SimConnection(Protocol):
 
 
 class SimServer(Protocol):
-    """All brokers of a simulated cluster."""
+    """Brokers of a simulated cluster."""
 
     def accept(self, host: str, port: int, send: Callable[[bytes], None], close: Callable[[], None]) -> SimConnection | None:
         """A client connects; None refuses. `send` and `close` may be called at any time, also from within."""
@@ -40,7 +40,7 @@ class SimServer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """What links do to what they carry. `delay` is the mean in seconds; where nothing else is said, probabilities."""
+    """Effects of links on bytes. `delay` is the mean in seconds; unless stated, other values are probabilities."""
 
     delay: float = 0.01
     split: float = 0.3
@@ -58,7 +58,7 @@ class Faults:
 
 
 class Hosts:
-    """What is wrong with the way to each host, whatever connection takes it."""
+    """Faults of the path to each host, for every connection on it."""
 
     def __init__(self) -> None:
         self._dark: dict[tuple[str, str], float] = {}

@@ -35,7 +35,7 @@ REFUSED: tuple[dict[str, Any], ...] = (
     {"headers": [("name", "text")]},
     {"value": bytes(2_000_000)},
 )
-"""What makes a call one that must be refused."""
+"""Arguments with which a call must be refused."""
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Sent:
     at: float
     handle: DeliveryBase
     asked: bool
-    """Whether it has a callback."""
+    """True if it has a callback."""
     told_at: list[float]
     """When that was called."""
 
@@ -74,7 +74,7 @@ class Writer:
         self.sent: list[Sent] = []
         self.done = False
         self.auditable = True
-        """Whether `sent` has all that was accepted, and nothing else was."""
+        """True if `sent` has all accepted records and no others."""
         chance = sim.chance
         given = {
             "bootstrap_servers": sim.bootstrap,
@@ -136,7 +136,7 @@ class Writer:
             self.sent.append(Sent(values[row], key, (), self.sim.net.now(), handle, asked=False, told_at=[]))
 
     async def send(self, **record: Any) -> DeliveryBase:
-        """As a face does it."""
+        """Send a record as a public client does."""
         topic, value, key = record.get("topic", self.sim.topic.name), record.get("value", b""), record.get("key")
         partition, timestamp, headers = record.get("partition"), record.get("timestamp"), record.get("headers")
         on_delivery = record.get("on_delivery")
@@ -172,7 +172,7 @@ class Writer:
             assert found == expected, f"{found} records find room in a buffer that had room for {expected}"
 
     def _fill(self, accumulator: Accumulator) -> int:
-        """How many records of 100 bytes are accepted without waiting. They are given up at once."""
+        """Number of records of 100 bytes that are accepted without waiting. They are given up at once."""
         accepted = 0
         while accumulator.append(self.sim.topic.name, bytes(100), None, accepted % self.sim.scenario.partitions) is not None:
             accepted += 1

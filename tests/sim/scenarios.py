@@ -38,27 +38,27 @@ class Scenario:
     disturbances: tuple[Disturbance, ...] = ()
     answers: tuple[BadAnswer, ...] = ()
     storm: float = 8.0
-    """Its seconds; producers send during most of them."""
+    """Duration in virtual seconds; producers send during most of it."""
     recovery: float = 60.0
     """Seconds after it within which everything is written and read."""
     producers: int = 2
     consumers: int = 1
     records: int = 50
-    """Of each producer."""
+    """Number of records of each producer."""
     partitions: int = 3
     replicas: int = 3
     producer_options: Mapping[str, Any] = field(default_factory=dict)
     consumer_options: Mapping[str, Any] = field(default_factory=dict)
     repeats: bool = False
-    """Whether records may be written twice: without idempotence, or when some are given up."""
+    """True if records may be written twice: without idempotence, or when some are given up."""
     gives_up: bool = False
-    """Whether records may expire."""
+    """True if records may expire."""
     hurry: float = 0.0
     """The probability, wherever another thread could come in, that the next piece arrives at that moment."""
     versions: tuple[str, ...] = (LATEST,)
-    """Of Kafka; the brokers have one of them."""
+    """Versions of Kafka; the brokers have one of them."""
     prompt: bool = False
-    """Whether nothing is wrong, so that nothing may take long."""
+    """True if nothing is disturbed, so that nothing may take long."""
 
 
 SCENARIOS: Mapping[str, Scenario] = {

@@ -1,4 +1,4 @@
-"""What consumers hold back: no more than their limits say, however slowly it is taken from them."""
+"""Memory of consumers: they hold no more than their limits say, however slowly records are taken."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_slow_reader_has_no_more_fetched_than_it_has_room_for():
     )
 
     def fetched() -> int:
-        """Whole batches, of one record each, that brokers have given in all."""
+        """Batches of one record each that brokers have sent in all."""
         answers = [exchange.response for exchange in server.journal.requests("Fetch") if exchange.response_time is not None]
         parts = [partition.records or b"" for answer in answers for topic in answer.responses for partition in topic.partitions]
         return sum(len(list(read_batches(records))) for records in parts)

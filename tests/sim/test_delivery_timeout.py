@@ -19,7 +19,7 @@ from tests.sim.driver import EPOCH, SimNet
 TIMEOUT = 8.0
 LINGER = 0.1
 LATE = LINGER + TIMEOUT / 20 + 0.01
-"""What the documentation allows, and a moment for the sender."""
+"""Delay that the documentation allows, and a moment for the sender."""
 
 
 def given_up_after(trouble: str, every: float) -> list[float]:

@@ -1,4 +1,4 @@
-"""What a client takes brokers for that it does not know yet."""
+"""First contact: the version that a client takes unknown brokers for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What waiting costs: however long a cluster is in a bad way, clients look at it a few times a second and no more."""
+"""The cost of waiting: however long a cluster is disturbed, clients make a few attempts a second and no more."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTLED = 30
 """Virtual seconds after which every pause has grown to its longest."""
 WATCHED = 60
 MOST_WAITS = 30
-"""Of all flows of a client together, in a virtual second: pauses are a second long by then, and three brokers are tried for two
+"""Waits of all flows of a client in a virtual second: pauses are a second long by then, and three brokers are tried for two
 purposes."""
 
 

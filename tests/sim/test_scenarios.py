@@ -1,4 +1,4 @@
-"""Every scenario with many seeds. A seed that fails says how to run it alone; `python -m tests.sim` runs any number."""
+"""Every scenario with many seeds. A failing seed prints how to run it alone; `python -m tests.sim` runs any number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.sim.scenarios import SCENARIOS
 from tests.sim.simulation import run
 
 SEEDS = 2_000 if CI else 100
-"""Of all scenarios together."""
+"""Number of seeds of all scenarios together."""
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS)

@@ -1,4 +1,4 @@
-"""What an answer makes of what was known (traps 103, 104, 131)."""
+"""Metadata snapshots: the next one from a Metadata response (traps 103, 104, 131)."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_a_topic_that_was_created_again_gets_nothing_before_what_is_in_flight_is
 
 
 def test_after_a_failure_nothing_leaves_before_those_in_flight_are_back():
-    """What failed goes first then: more in between would go past what brokers remember (trap 62)."""
+    """The failed batch goes first: more batches in between would exceed the number that brokers remember (trap 62)."""
     made = accumulator(linger_ms=0, batch_size=1)
     for value in (b"1", b"2", b"3", b"4"):
         made.append("t", value)

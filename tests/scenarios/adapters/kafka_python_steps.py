@@ -149,7 +149,7 @@ class Member:
         return [list(each) for each in self._consumer.assignment()]
 
     def commit(self) -> None:
-        """As it asks for: first complete the rebalance by polling, if there is one."""
+        """Complete a rebalance by polling first, as the library asks for."""
         while self._is_rebalancing():
             self._found += records_of(self._consumer.poll(100))
         self._consumer.commit()

@@ -312,7 +312,7 @@ class Member:
 
 
 def every(iterable: Any) -> Iterator[Any]:
-    """What a Java collection of any kind holds."""
+    """Items of a Java collection of any kind."""
     iterator = iterable.iterator()
     while iterator.hasNext():
         yield iterator.next()

@@ -1,4 +1,4 @@
-"""What the Python adapters share: the loop that answers steps, and group members that poll in threads of their own.
+"""Parts that the Python adapters share: the loop that answers steps, and group members that poll in threads of their own.
 
 It runs in environments without kafkawire too, so it imports the standard library only.
 """
@@ -119,7 +119,7 @@ class GroupSteps:
         self._members: dict[str, _Member] = {}
 
     def add_member(self, name: str, make: Callable[[], Any]) -> None:
-        """What an adapter makes of the step `join`."""
+        """Members of a group, made by the step `join`."""
         self._members[name] = _Member(make)
 
     def settle(self, members: list[str], partitions: int) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class GroupSteps:
         return {name: sorted(self._members[name].assigned) for name in members}
 
     def received(self, members: list[str], count: int) -> list[Any]:
-        """What the members got together since they joined, once it is `count` records."""
+        """Records that the members got together since they joined, once there are `count`."""
         self._wait(lambda: sum(len(self._members[name].records) for name in members) >= count, members)
         return sorted(record for name in members for record in self._members[name].records)
 
