@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -153,6 +154,47 @@ with MockCluster(1) as kafka, Connection(kafka.bootstrap) as connection:
     assert response.error_message == "broker 1 stays"
 """,
     ),
+    "a fault": Extension(
+        (
+            Edit(
+                "mockbroker/observe/fault_kinds.py",
+                '''class Rename(Fault, name="rename"):
+    """Answer Metadata with another cluster id.
+
+    cluster_id: the id.
+    """
+
+    def __init__(self, api: Api, cluster_id: str, **rule: Unpack[Rule]) -> None:
+        super().__init__(api, **rule)
+        self.cluster_id = cluster_id
+
+    def change_response(self, response: Response) -> None:
+        response.cluster_id = self.cluster_id
+
+
+''',
+                "def _damaged_batch(",
+            ),
+            Edit("mockbroker/observe/fault_kinds.py", "    rename = _method(Rename)\n", "    split = _method(Split)\n"),
+        ),
+        """
+from kafkawire import Connection, protocol
+from mockbroker import MockCluster
+with MockCluster(1) as kafka, Connection(kafka.bootstrap) as connection:
+    asked = protocol.request("Metadata")(topics=[])
+    with kafka.rename("Metadata", "by Python"):
+        assert connection.request(asked).cluster_id == "by Python"
+    kafka.faults.make({"action": "rename", "api": "Metadata", "cluster_id": "by JSON", "times": 1})
+    assert connection.request(asked).cluster_id == "by JSON"
+    kafka.check_faults()
+    try:
+        kafka.rename("Metadata", 5)
+    except TypeError as error:
+        assert "'cluster_id' is 5" in str(error)
+    else:
+        raise AssertionError
+""",
+    ),
     "a CLI command": Extension(
         (
             Edit(
@@ -222,6 +264,15 @@ def extend(copy, edits):
         text = file.read_text()
         assert text.count(edit.before) == 1, f"{edit.file}: {edit.before!r}"
         file.write_text(text.replace(edit.before, edit.text + edit.before))
+
+
+def test_every_row_of_the_table_is_tried_with_the_files_that_it_names():
+    section = (ROOT / "ARCHITECTURE.md").read_text().partition("## To add")[2].partition("\n## ")[0]
+    table = re.findall(r"^\| (an? .+?) \| (.+?) \|", section, re.MULTILINE)
+    rows = {what: re.findall(r"`(\w+/[\w/.]+)`", edit) for what, edit in table}
+    assert rows.keys() == EXTENSIONS.keys()
+    for what, extension in EXTENSIONS.items():
+        assert all(edit.file.startswith(tuple(rows[what])) for edit in extension.edits), what
 
 
 @pytest.mark.parametrize("name", EXTENSIONS)
