@@ -176,4 +176,32 @@ MUTATIONS = (
 """,
         ("tests/core/produce/test_accumulator.py",),
     ),
+    Mutation(
+        "router: a coordinator that is none any more is remembered",
+        "kafkawire/core/cluster/router.py",
+        "            self._coordinators.forget(target)\n",
+        "            pass\n",
+        ("tests/core/cluster/test_router.py",),
+    ),
+    Mutation(
+        "router: metadata that an error code calls out of date is used on",
+        "kafkawire/core/cluster/router.py",
+        "        return known is None or known.refresh_metadata\n",
+        "        return known is None\n",
+        ("tests/core/cluster/test_router.py",),
+    ),
+    Mutation(
+        "router: the deadline hides the cause of a failure",
+        "kafkawire/core/cluster/router.py",
+        "        return earlier if cut_off and earlier is not None else error\n",
+        "        return error\n",
+        ("tests/core/cluster/test_router.py",),
+    ),
+    Mutation(
+        "a link slot that backs off connects at once",
+        "kafkawire/core/cluster/link_slots.py",
+        "        if self._net.now() >= slot.retry_at:\n",
+        "        if self._net.now() >= 0:\n",
+        ("tests/core/cluster/test_link_slots.py",),
+    ),
 )

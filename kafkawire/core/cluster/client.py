@@ -10,7 +10,8 @@ from kafkawire.core.cluster.backoff import Backoff
 from kafkawire.core.cluster.link_slots import LinkSlots
 from kafkawire.core.cluster.metadata import Metadata
 from kafkawire.core.cluster.metadata_updater import MetadataUpdater
-from kafkawire.core.cluster.router import AnyBroker, Broker, Router
+from kafkawire.core.cluster.router import Router
+from kafkawire.core.cluster.targets import AnyBroker, Broker
 from kafkawire.net.base import Net
 from kafkawire.protocol.schema import Request
 

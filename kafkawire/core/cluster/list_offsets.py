@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from kafkawire.core.cluster.broker_link import BrokerLink
 from kafkawire.core.cluster.client import ClusterClient
-from kafkawire.core.cluster.router import Leader, value
+from kafkawire.core.cluster.router import value
+from kafkawire.core.cluster.targets import Leader
 from kafkawire.errors import KafkaError, UnsupportedVersionError, broker_error
 from kafkawire.message import TopicPartition
 from kafkawire.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse

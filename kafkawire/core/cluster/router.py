@@ -1,8 +1,8 @@
-"""Requests that find their broker: leaders, coordinators, the controller; and retries until a deadline.
+"""Requests that find their broker, and retries until a deadline.
 
 One loop asks, classifies errors by the table in `kafkawire.errors`, refreshes what proved to be out of date, backs off and asks
-again. Nothing else in the client retries a request of its own accord but the sender and the fetcher, which keep several
-requests in flight and never wait.
+again. No other code of the client retries, but for the sender and the fetcher: they keep several requests in flight and must
+not wait.
 """
 
 from __future__ import annotations
@@ -11,102 +11,28 @@ import random
 from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kafkawire.core.cluster.backoff import Backoff
 from kafkawire.core.cluster.broker_link import BrokerLink
+from kafkawire.core.cluster.coordinators import Coordinators
 from kafkawire.core.cluster.link_slots import CONTROL, LinkRole, LinkSlots
 from kafkawire.core.cluster.metadata import Metadata, Topic, check_partitions
 from kafkawire.core.cluster.metadata_updater import MetadataUpdater
-from kafkawire.errors import (
-    BrokerError,
-    DecodeError,
-    KafkaError,
-    NetworkError,
-    TimedOut,
-    UnknownTopicError,
-    UnsupportedVersionError,
-    broker_error,
-)
-from kafkawire.message import TopicPartition
+from kafkawire.core.cluster.targets import AnyBroker, Broker, Controller, Coordinator, Leader, Target
+from kafkawire.errors import BrokerError, DecodeError, KafkaError, NetworkError, TimedOut, UnknownTopicError, broker_error
 from kafkawire.net.base import Net
-from kafkawire.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafkawire.protocol.schema import Request
 
-__all__ = ["AnyBroker", "Broker", "Controller", "Coordinator", "CoordinatorKind", "Leader", "Router", "Target", "value"]
+__all__ = ["Router", "value"]
 
 UNKNOWN_FOR_GOOD = 4
 """Attempts, over about a second and a half, after which a topic is taken not to exist: creation is asynchronous (trap 131)."""
 UNREADABLE_FOR_GOOD = 5
 """Attempts after which an answer that cannot be decoded is an error: a bad connection garbles some answers, not all."""
-FIRST_BATCHED = 4
-"""FindCoordinator version from which one request asks for several coordinators (KIP-699)."""
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
-
-
-class CoordinatorKind(IntEnum):
-    """Kinds of coordinators, by the key types of FindCoordinator."""
-
-    GROUP = 0
-    TRANSACTION = 1
-    SHARE = 2
-
-
-FIRST_VERSION = {CoordinatorKind.GROUP: 0, CoordinatorKind.TRANSACTION: 1, CoordinatorKind.SHARE: 6}
-"""FindCoordinator version from which brokers know each kind of coordinator (KIP-98, KIP-932)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Leader:
-    """The leader of a partition."""
-
-    partition: TopicPartition
-
-    def __str__(self) -> str:
-        return f"{self.partition.topic} partition {self.partition.partition}"
-
-
-@dataclass(frozen=True, slots=True)
-class Coordinator:
-    """The coordinator of a group, transactional id or share partition."""
-
-    kind: CoordinatorKind
-    key: str
-
-    def __str__(self) -> str:
-        return f"{self.kind.name.lower()} {self.key!r}"
-
-
-@dataclass(frozen=True, slots=True)
-class Controller:
-    """The controller of the cluster; under KRaft a broker that forwards to it."""
-
-    def __str__(self) -> str:
-        return "the controller"
-
-
-@dataclass(frozen=True, slots=True)
-class AnyBroker:
-    """Any broker, for what every broker can answer."""
-
-    def __str__(self) -> str:
-        return "any broker"
-
-
-@dataclass(frozen=True, slots=True)
-class Broker:
-    """The broker of a node id."""
-
-    node_id: int
-
-    def __str__(self) -> str:
-        return f"broker {self.node_id}"
-
-
-Target = Leader | Coordinator | Controller | AnyBroker | Broker
 
 Build = Callable[[BrokerLink, Sequence[K]], tuple[Request, int]]
 """Makes the request about some keys for one broker, and chooses its version."""
@@ -114,11 +40,18 @@ Read = Callable[[Any, Sequence[K]], Mapping[K, V | KafkaError]]
 """Reads from a response the result of each key, or the error that the broker has for the key."""
 
 
-class Router:
-    """Sends requests to the brokers that they are for.
+@dataclass(frozen=True, slots=True)
+class Call(Generic[K, V]):
+    """The arguments of one `Router.call_many` that hold for all its requests."""
 
-    The cached coordinators are its only state: written by any flow, each store replaces or removes one entry. Thread-safe.
-    """
+    build: Build[K]
+    read: Read[K, V]
+    deadline: float
+    role: LinkRole
+
+
+class Router:
+    """Sends requests to the brokers that they are for. Thread-safe, and without state but for the known coordinators."""
 
     def __init__(self, net: Net, metadata: Metadata, updater: MetadataUpdater, links: LinkSlots, backoff: Backoff) -> None:
         self._net = net
@@ -126,7 +59,7 @@ class Router:
         self._updater = updater
         self._links = links
         self._backoff = backoff
-        self._coordinators: dict[Coordinator, int] = {}
+        self._coordinators = Coordinators()
 
     # ---- one request
 
@@ -185,33 +118,34 @@ class Router:
         and others are the result of the key. Errors that are raised, by `read` too, belong to the request: they end the call
         unless they are retriable. A key that is not answered by the deadline has the error that `call` would raise.
         """
+        call = Call(build, read, deadline, role)
         await self._know_topics(targets.values(), deadline)
         results: dict[K, V | KafkaError] = {}
         failures: dict[K, KafkaError] = {}
+        waiting = dict(targets)
         refresh = False
         attempts = 0
-        while True:
-            waiting = {key: target for key, target in targets.items() if key not in results}
-            answers = await self._ask_all(waiting, build, read, deadline, role, refresh=refresh)
+        while waiting:
+            answers = await self._ask_all(call, waiting, refresh=refresh)
             attempts += 1
             refresh = False
             for key, answer in answers.items():
                 if isinstance(answer, KafkaError) and _may_pass(answer, attempts):
                     failures[key] = self._cause(answer, failures.get(key), deadline)
-                    refresh = self._note_refusal(answer, targets[key]) or refresh
+                    refresh = self._react(answer, targets[key]) or refresh
                 else:
                     results[key] = answer
-            if len(results) == len(targets) or not await self._back_off(attempts, deadline):
-                return {key: results[key] if key in results else failures[key] for key in targets}
+                    del waiting[key]
+            if waiting and not await self._back_off(attempts, deadline):
+                break
+        return {key: failures[key] if key in waiting else results[key] for key in targets}
 
-    async def _ask_all(
-        self, targets: Mapping[K, Target], build: Build[K], read: Read[K, V], deadline: float, role: LinkRole, *, refresh: bool
-    ) -> dict[K, V | KafkaError]:
-        """One attempt for each of the keys."""
+    async def _ask_all(self, call: Call[K, V], targets: Mapping[K, Target], *, refresh: bool) -> dict[K, V | KafkaError]:
+        """Make one attempt for each of the keys, after a refresh of the metadata if it is needed."""
         try:
             if refresh:
-                await self._updater.refresh(deadline)
-            nodes = await self._locate(set(targets.values()), deadline)
+                await self._updater.refresh(call.deadline)
+            nodes = await self._locate(set(targets.values()), call.deadline)
         except KafkaError as error:
             return _of_all(targets, error)
         answers: dict[K, V | KafkaError] = {}
@@ -223,40 +157,32 @@ class Router:
             else:
                 by_node[node].append(key)
         for node, keys in by_node.items():
-            answers.update(await self._ask_node(node, keys, build, read, deadline, role))
+            of_node = await self._ask_node(call, node, keys)
+            answers.update(of_node)
         return answers
 
-    async def _ask_node(
-        self, node: int, keys: Sequence[K], build: Build[K], read: Read[K, V], deadline: float, role: LinkRole
-    ) -> dict[K, V | KafkaError]:
+    async def _ask_node(self, call: Call[K, V], node: int, keys: Sequence[K]) -> dict[K, V | KafkaError]:
         try:
-            link = await self._links.link(node, role, deadline)
-            request, version = build(link, keys)
+            link = await self._links.link(node, call.role, call.deadline)
+            request, version = call.build(link, keys)
             try:
-                response = await link.call(request, deadline, version)
+                response = await link.call(request, call.deadline, version)
             except DecodeError as error:
                 raise error.within(f"the answer of {link.address} about {_named(keys)}") from None
-            answers = read(response, keys)
+            answers = call.read(response, keys)
         except KafkaError as error:
             return _of_all(keys, error)
-        left_out = [key for key in keys if key not in answers]
-        silence = NetworkError(f"the answer of {link.address} to {type(request).name} has nothing on {_named(left_out)}")
-        return {**answers, **_of_all(left_out, silence)}
+        silence = NetworkError(f"the answer of {link.address} to {type(request).name} leaves out what it was asked for")
+        return {key: answers.get(key, silence) for key in keys}
 
     # ---- reactions to errors
 
-    def _note_refusal(self, error: KafkaError, target: Target) -> bool:
-        """Forget the coordinator that the error tells is not one any more; returns True if newer metadata may help."""
-        if isinstance(error, BrokerError):
-            if error.error.refresh_coordinator:
-                self._forget(target)
-            return error.error.refresh_metadata
-        self._forget(target)
-        return True
-
-    def _forget(self, target: Target) -> None:
-        if isinstance(target, Coordinator):
-            self._coordinators.pop(target, None)
+    def _react(self, error: KafkaError, target: Target) -> bool:
+        """Forget the coordinator if the error says that it is none any more; returns True if newer metadata may help."""
+        known = error.error if isinstance(error, BrokerError) else None  # without a code, anything may be out of date
+        if isinstance(target, Coordinator) and (known is None or known.refresh_coordinator):
+            self._coordinators.forget(target)
+        return known is None or known.refresh_metadata
 
     def _cause(self, error: KafkaError, earlier: KafkaError | None, deadline: float) -> KafkaError:
         """The error to report after an attempt: the earlier one if the deadline cut the attempt off, which says no cause."""
@@ -275,9 +201,17 @@ class Router:
         brokers = self._metadata.snapshot.brokers
         if not brokers or any(isinstance(to, Broker) and to.node_id not in brokers for to in targets):
             await self._updater.refresh(deadline)
-        unknown = [to for to in targets if isinstance(to, Coordinator) and to not in self._coordinators]
-        found = await self._find_coordinators(unknown, deadline)
-        return {to: found[to] if to in found else self._node(to) for to in targets}
+        unknown = [to for to in targets if isinstance(to, Coordinator) and self._coordinators.node_id(to) is None]
+        errors = await self._find_coordinators(unknown, deadline) if unknown else {}
+        return {to: errors[to] if to in errors else self._node(to) for to in targets}
+
+    async def _find_coordinators(self, unknown: Sequence[Coordinator], deadline: float) -> Mapping[Any, KafkaError]:
+        """Look up coordinators; returns the errors of those that were not found."""
+        try:
+            link = await self._links.link(self._any_broker(), CONTROL, deadline)
+            return await self._coordinators.find(link, unknown, deadline)
+        except KafkaError as error:
+            return _of_all(unknown, error)
 
     def _node(self, to: Target) -> int | KafkaError:
         snapshot = self._metadata.snapshot
@@ -293,45 +227,13 @@ class Router:
                 controller = snapshot.controller
                 return NetworkError("the cluster has no controller at the moment") if controller is None else controller.node_id
             case Coordinator():
-                node = self._coordinators.get(to)
+                node = self._coordinators.node_id(to)
                 return NetworkError(f"the coordinator of {to} is not known at the moment") if node is None else node
 
     def _any_broker(self) -> int:
         """A broker to ask what every broker knows: connected ones first, then known ones, then the bootstrap servers."""
         known = list(self._metadata.snapshot.brokers) or list(self._metadata.bootstrap)
         return random.choice([node for node in known if self._links.is_ready(node)] or known)
-
-    async def _find_coordinators(self, unknown: Sequence[Coordinator], deadline: float) -> dict[Coordinator, int | KafkaError]:
-        """Look up coordinators and cache them; the errors of those that were not found."""
-        found: dict[Coordinator, int | KafkaError] = {}
-        for kind in CoordinatorKind:
-            sought = [to for to in unknown if to.kind is kind]
-            if not sought:
-                continue
-            try:
-                found.update(await self._find_coordinators_of(kind, [to.key for to in sought], deadline))
-            except KafkaError as error:
-                found.update(_of_all(sought, error))
-        self._coordinators.update({to: node for to, node in found.items() if isinstance(node, int)})
-        return found
-
-    async def _find_coordinators_of(
-        self, kind: CoordinatorKind, keys: list[str], deadline: float
-    ) -> dict[Coordinator, int | KafkaError]:
-        link = await self._links.link(self._any_broker(), CONTROL, deadline)
-        version = link.version(FindCoordinatorRequest)
-        if version < FIRST_VERSION[kind]:
-            raise UnsupportedVersionError(f"{link.address} is too old for coordinators of the kind {kind.name.lower()}")
-        if version >= FIRST_BATCHED:
-            batch = FindCoordinatorRequest(key_type=kind, coordinator_keys=keys)
-            response: FindCoordinatorResponse = await link.call(batch, deadline)
-            return dict(_coordinator(kind, each.key, each.node_id, each.error_code) for each in response.coordinators)
-        found = {}
-        for key in keys:
-            response = await link.call(FindCoordinatorRequest(key=key, key_type=kind), deadline)
-            to, node = _coordinator(kind, key, response.node_id, response.error_code)
-            found[to] = node
-        return found
 
     # ---- topics
 
@@ -376,11 +278,6 @@ def value(result: V | KafkaError) -> V:
     if isinstance(result, KafkaError):
         raise result
     return result
-
-
-def _coordinator(kind: CoordinatorKind, key: str, node: int, error_code: int) -> tuple[Coordinator, int | KafkaError]:
-    to = Coordinator(kind, key)
-    return to, broker_error(error_code, f"FindCoordinator of {to}") if error_code else node
 
 
 def _checked(response: Any, to: Target) -> Any:

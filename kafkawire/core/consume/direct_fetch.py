@@ -9,7 +9,8 @@ from kafkawire.config import ConsumerOptions
 from kafkawire.core.cluster.broker_link import BrokerLink
 from kafkawire.core.cluster.client import ClusterClient
 from kafkawire.core.cluster.link_slots import LinkRole
-from kafkawire.core.cluster.router import Leader, value
+from kafkawire.core.cluster.router import value
+from kafkawire.core.cluster.targets import Leader
 from kafkawire.core.consume.fetch_request import FetchSettings, build_request, located, partition_answers
 from kafkawire.errors import (
     CorruptRecordsError,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from kafkawire.core.cluster.single_flight import Completion
+from kafkawire.core.completion import Completion
 from kafkawire.core.produce.accumulator import Accumulator
 from kafkawire.core.produce.batch import Batch
 from kafkawire.core.produce.sender import Sender

@@ -8,7 +8,7 @@ from enum import Enum
 
 from kafkawire.config import ProducerOptions
 from kafkawire.core.cluster.client import ClusterClient
-from kafkawire.core.cluster.router import AnyBroker
+from kafkawire.core.cluster.targets import AnyBroker
 from kafkawire.core.states import Transitions, transition
 from kafkawire.errors import AuthorizationError, ConfigurationError, KafkaError, UnsupportedVersionError, broker_error
 from kafkawire.net.base import NEVER, Signal, Task

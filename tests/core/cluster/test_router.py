@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from kafkawire.core.cluster.list_offsets import EARLIEST, LATEST, list_offsets
-from kafkawire.core.cluster.router import AnyBroker, Broker, Controller, Coordinator, CoordinatorKind, Leader
+from kafkawire.core.cluster.targets import AnyBroker, Broker, Controller, Coordinator, CoordinatorKind, Leader
 from kafkawire.errors import (
     AuthorizationError,
     BootstrapError,
@@ -210,6 +210,16 @@ def test_ask_returns_the_answer_whatever_it_says():
 
     assert rig.run(main).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert rig.journal.count("ListGroups") == 1
+
+
+def test_who_asks_for_nothing_waits_for_nobody():
+    rig = Simulated()
+
+    async def main():
+        return await list_offsets(rig.client, {}, LONG)
+
+    assert rig.run(main) == {}
+    assert rig.journal.count() == 0
 
 
 def test_a_broker_that_is_not_in_the_cluster():
