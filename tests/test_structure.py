@@ -31,7 +31,7 @@ APART = (
 KAFKAS_NAMES = ("kafkawire/protocol/messages", "kafkawire/protocol/formats")
 """Folders of structs, which have the names that Kafka gives them, in one file as in another."""
 
-NAMES_LEFT = {"Broker", "_Blocks"}
+NAMES_LEFT = {"_Blocks"}
 """Class names that still stand for two classes of one package."""
 
 RIDDLES = ("What ", "The same", "The one ", "Those ")

@@ -11,7 +11,7 @@ from kafkawire.core.cluster.link_slots import LinkSlots
 from kafkawire.core.cluster.metadata import Metadata
 from kafkawire.core.cluster.metadata_updater import MetadataUpdater
 from kafkawire.core.cluster.router import Router
-from kafkawire.core.cluster.targets import AnyBroker, Broker
+from kafkawire.core.cluster.targets import AnyBroker, OneBroker
 from kafkawire.net.base import Net
 from kafkawire.protocol.schema import Request
 
@@ -39,7 +39,7 @@ class ClusterClient:
             raise TypeError(f"message is a Request of kafkawire.protocol, not {message!r}")
         if broker is not None:
             check_node(broker)
-        return await self.router.ask(message, AnyBroker() if broker is None else Broker(broker), deadline)
+        return await self.router.ask(message, AnyBroker() if broker is None else OneBroker(broker), deadline)
 
     def close(self) -> None:
         """Close every link. Idempotent."""

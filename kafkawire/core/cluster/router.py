@@ -19,7 +19,7 @@ from kafkawire.core.cluster.coordinators import Coordinators
 from kafkawire.core.cluster.link_slots import CONTROL, LinkRole, LinkSlots
 from kafkawire.core.cluster.metadata import Metadata, Topic, check_partitions
 from kafkawire.core.cluster.metadata_updater import MetadataUpdater
-from kafkawire.core.cluster.targets import AnyBroker, Broker, Controller, Coordinator, Leader, Target
+from kafkawire.core.cluster.targets import AnyBroker, Controller, Coordinator, Leader, OneBroker, Target
 from kafkawire.errors import BrokerError, DecodeError, KafkaError, NetworkError, TimedOut, UnknownTopicError, broker_error
 from kafkawire.net.base import Net
 from kafkawire.protocol.schema import Request
@@ -199,7 +199,7 @@ class Router:
     async def _locate(self, targets: Collection[Target], deadline: float) -> dict[Target, int | KafkaError]:
         """The node id of each target, or why it has none at the moment."""
         brokers = self._metadata.snapshot.brokers
-        if not brokers or any(isinstance(to, Broker) and to.node_id not in brokers for to in targets):
+        if not brokers or any(isinstance(to, OneBroker) and to.node_id not in brokers for to in targets):
             await self._updater.refresh(deadline)
         unknown = [to for to in targets if isinstance(to, Coordinator) and self._coordinators.node_id(to) is None]
         errors = await self._find_coordinators(unknown, deadline) if unknown else {}
@@ -216,7 +216,7 @@ class Router:
     def _node(self, to: Target) -> int | KafkaError:
         snapshot = self._metadata.snapshot
         match to:
-            case Broker(node_id):
+            case OneBroker(node_id):
                 return node_id
             case AnyBroker():
                 return self._any_broker()

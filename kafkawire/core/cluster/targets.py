@@ -7,7 +7,7 @@ from enum import IntEnum
 
 from kafkawire.message import TopicPartition
 
-__all__ = ["AnyBroker", "Broker", "Controller", "Coordinator", "CoordinatorKind", "Leader", "Target"]
+__all__ = ["AnyBroker", "Controller", "Coordinator", "CoordinatorKind", "Leader", "OneBroker", "Target"]
 
 
 class CoordinatorKind(IntEnum):
@@ -56,7 +56,7 @@ class AnyBroker:
 
 
 @dataclass(frozen=True, slots=True)
-class Broker:
+class OneBroker:
     """The broker of a node id."""
 
     node_id: int
@@ -65,4 +65,4 @@ class Broker:
         return f"broker {self.node_id}"
 
 
-Target = Leader | Coordinator | Controller | AnyBroker | Broker
+Target = Leader | Coordinator | Controller | AnyBroker | OneBroker

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from kafkawire.core.cluster.list_offsets import EARLIEST, LATEST, list_offsets
-from kafkawire.core.cluster.targets import AnyBroker, Broker, Controller, Coordinator, CoordinatorKind, Leader
+from kafkawire.core.cluster.targets import AnyBroker, Controller, Coordinator, CoordinatorKind, Leader, OneBroker
 from kafkawire.errors import (
     AuthorizationError,
     BootstrapError,
@@ -35,7 +35,7 @@ TARGETS = {
     "transaction coordinator": Coordinator(CoordinatorKind.TRANSACTION, "x"),
     "controller": Controller(),
     "any broker": AnyBroker(),
-    "broker": Broker(2),
+    "broker": OneBroker(2),
 }
 CODES = [code for code in ErrorCode if code is not ErrorCode.NONE]
 LONG, SHORT = 60.0, 2.0
@@ -206,7 +206,7 @@ def test_ask_returns_the_answer_whatever_it_says():
     rig.faults.fail("ListGroups", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
     async def main():
-        return await rig.client.router.ask(ListGroupsRequest(), Broker(1), LONG)
+        return await rig.client.router.ask(ListGroupsRequest(), OneBroker(1), LONG)
 
     assert rig.run(main).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert rig.journal.count("ListGroups") == 1
@@ -227,9 +227,9 @@ def test_a_broker_that_is_not_in_the_cluster():
 
     async def main():
         with pytest.raises(NetworkError, match="broker 9 is not in the cluster"):
-            await rig.client.router.ask(ListGroupsRequest(), Broker(9), LONG)
+            await rig.client.router.ask(ListGroupsRequest(), OneBroker(9), LONG)
         with pytest.raises(NetworkError, match="broker 9 is not in the cluster"):
-            await rig.client.router.call(ListGroupsRequest(), Broker(9), rig.net.now() + SHORT)
+            await rig.client.router.call(ListGroupsRequest(), OneBroker(9), rig.net.now() + SHORT)
 
     rig.run(main)
 
@@ -315,7 +315,7 @@ def test_a_partition_that_an_answer_leaves_out_is_asked_again():
 
     async def main():
         return await rig.client.router.call_many(
-            {"a": Broker(1), "b": Broker(1)}, build, lambda _, keys: {keys[-1]: len(seen)}, LONG
+            {"a": OneBroker(1), "b": OneBroker(1)}, build, lambda _, keys: {keys[-1]: len(seen)}, LONG
         )
 
     assert rig.run(main) == {"a": 2, "b": 1}
