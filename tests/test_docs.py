@@ -133,6 +133,18 @@ def test_the_examples_for_users_of_other_clients_run():
     assert done.failed == 0
 
 
+def test_the_examples_of_the_client_guide_run():
+    with MockCluster(brokers=1, topics={"flights": 2}, config={"auto.create.topics.enable": "false"}) as kafka:
+        done = doctest.testfile(
+            str(ROOT / "docs/client.md"),
+            module_relative=False,
+            optionflags=doctest.ELLIPSIS,
+            globs={"servers": kafka.bootstrap},
+        )
+    assert done.attempted > 50
+    assert done.failed == 0
+
+
 def test_the_methods_for_users_of_other_clients_are_there():
     """The right columns of the guide's tables name methods of kafkawire."""
     faces = (kafkawire.Connection, kafkawire.Consumer, kafkawire.Producer, Delivery, kafkawire.RecordMetadata)

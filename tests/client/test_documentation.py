@@ -18,6 +18,7 @@ import kafkawire.aio.producer
 import kafkawire.message
 import kafkawire.producer
 from mockbroker import MockCluster
+from tests import bare
 from tests.client.faces import SOON
 
 INTERNAL = {"deadline"}
@@ -103,6 +104,8 @@ def test_both_kinds_have_the_same_methods_with_the_same_arguments(number):
 
 @pytest.mark.parametrize(("kind", "cls", "name"), ALL)
 def test_the_example_of_every_method_runs(kind, cls, name):
+    if "arrow" in name:
+        bare.package("pyarrow")
     with MockCluster(brokers=1, topics={"flights": 2}) as kafka:
         for number, value in enumerate((b"EWR-IAH", b"LGA-IAH")):
             kafka.produce("flights", value, key=b"UA", partition=0, timestamp=1_700_000_000_000 + 1000 * number)
