@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from pathlib import Path
@@ -45,7 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hide packages before any test file is imported; bare runs have the same examples every time, as in CI."""
+    """Hide packages before any test file is imported, and let Ctrl-C interrupt; bare runs have the same examples every time."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell starts what it runs in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("bare"):
         bare.hide()
         hypothesis.settings.load_profile("ci")
