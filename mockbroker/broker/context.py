@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from kafkawire.protocol.frames import RequestHeader
     from mockbroker.broker.client import Client
     from mockbroker.broker.services import ClusterServices
-    from mockbroker.broker.sessions import FetchSessions
+    from mockbroker.broker.sessions import FetchSessionCache
     from mockbroker.groups.groups import Groups
     from mockbroker.state.brokers import Broker
     from mockbroker.state.cluster import Cluster
@@ -42,9 +42,9 @@ class RequestContext:
         return self.services.groups
 
     @property
-    def sessions(self) -> FetchSessions:
+    def sessions(self) -> FetchSessionCache:
         """Fetch sessions of this broker."""
-        return self.services.sessions(self.broker.id)
+        return self.services.sessions[self.broker.id]
 
     @property
     def injected(self) -> InjectedError | None:

@@ -15,9 +15,19 @@ from typing import NamedTuple
 
 from kafkawire.errors import ErrorCode
 from kafkawire.protocol.messages.fetch import FetchRequest, FetchResponse
+from mockbroker.state.cluster import Cluster
+from mockbroker.state.listener import ClusterListener
 from mockbroker.state.waiting import Watchers
 
-__all__ = ["FINAL_EPOCH", "FIRST_EPOCH", "FetchSession", "FetchSessions", "PartitionKey", "next_epoch"]
+__all__ = [
+    "FINAL_EPOCH",
+    "FIRST_EPOCH",
+    "FetchSession",
+    "FetchSessionCache",
+    "FetchSessionCaches",
+    "PartitionKey",
+    "next_epoch",
+]
 
 FIRST_EPOCH = 0
 """Epoch of a full request that begins a session."""
@@ -28,8 +38,8 @@ _EVICTABLE_AFTER = 120.0
 """Seconds without use after which any session may be evicted; seconds of age after which a larger one may replace it."""
 _LAST_EPOCH = 2**31 - 1
 
-Wanted = FetchRequest.Topic.Partition
-Answer = FetchResponse.FetchableTopicResponse.PartitionData
+WantedPartition = FetchRequest.Topic.Partition
+PartitionAnswer = FetchResponse.FetchableTopicResponse.PartitionData
 
 
 class PartitionKey(NamedTuple):
@@ -51,7 +61,7 @@ class _Cached:
 
     key: PartitionKey
     session: FetchSession
-    wanted: Wanted
+    wanted: WantedPartition
     place: int
     """Position in the order of the session."""
     high_watermark: int = -1
@@ -72,7 +82,7 @@ class _Cached:
             if changes is not None:
                 changes.add(self)
 
-    def learn(self, answer: Answer) -> bool:
+    def learn(self, answer: PartitionAnswer) -> bool:
         """Remember an answer. Returns True if it has news for the client."""
         new = (
             bool(answer.records)
@@ -112,12 +122,12 @@ class FetchSession:
         """True if some partitions rest."""
         return len(self._active) < len(self._partitions)
 
-    def wanted(self, *, resting: bool) -> list[tuple[PartitionKey, Wanted]]:
+    def wanted(self, *, resting: bool) -> list[tuple[PartitionKey, WantedPartition]]:
         """Active partitions with the client's last request for each; with `resting`, all partitions."""
         chosen = self._partitions.values() if resting else self._active
         return [(cached.key, cached.wanted) for cached in sorted(chosen, key=lambda cached: cached.place)]
 
-    def update(self, changed: Iterable[tuple[PartitionKey, Wanted]], forgotten: Iterable[PartitionKey]) -> None:
+    def update(self, changed: Iterable[tuple[PartitionKey, WantedPartition]], forgotten: Iterable[PartitionKey]) -> None:
         """Apply the changes of an incremental request."""
         for key, wanted in changed:
             cached = self._partitions.get(key)
@@ -128,7 +138,7 @@ class FetchSession:
         for key in forgotten:
             self._forget(key)
 
-    def learn(self, key: PartitionKey, answer: Answer) -> bool:
+    def learn(self, key: PartitionKey, answer: PartitionAnswer) -> bool:
         """Remember an answer, whose partition becomes active. Returns True if it has news for the client."""
         cached = self._partitions[key]
         self._active.add(cached)
@@ -160,7 +170,7 @@ class FetchSession:
             cached.watch(None)
 
 
-class FetchSessions:
+class FetchSessionCache:
     """Fetch sessions of one broker.
 
     slots: most sessions at a time. numbers: their ids; all brokers of a cluster share them, so that a session id at the wrong
@@ -224,3 +234,23 @@ class FetchSessions:
             return False
         self.close(smallest.id)
         return True
+
+
+class FetchSessionCaches(ClusterListener):
+    """Fetch session caches of all brokers of a cluster, by broker id. A broker that stops loses its sessions."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._caches: dict[int, FetchSessionCache] = {}
+        self._session_ids = count(1)
+        cluster.listeners.append(self)
+
+    def __getitem__(self, broker_id: int) -> FetchSessionCache:
+        cache = self._caches.get(broker_id)
+        if cache is None:
+            slots = int(self._cluster.config.get("max.incremental.fetch.session.cache.slots", 0))
+            cache = self._caches[broker_id] = FetchSessionCache(slots, self._session_ids)
+        return cache
+
+    def broker_stopped(self, broker_id: int) -> None:
+        self[broker_id].clear()
