@@ -37,7 +37,7 @@ def main() -> None:
 
 
 def _results(rows: list[Row], options: argparse.Namespace) -> list[tuple[Row, list[Line]]]:
-    """Those that share a process need no broker, and come last, when it has stopped."""
+    """Measure all rows. Rows that share a process need no broker, and come last, when it has stopped."""
     together = [row for row in rows if row.together]
     apart = [row for row in rows if not row.together]
     results = []
@@ -72,7 +72,7 @@ def compare(row: Row, topics: Topics, rounds: int, limit: float) -> list[Line]:
 
 
 def compare_together(row: Row, rounds: int, limit: float) -> list[Line]:
-    """The same in one process."""
+    """Measure the contenders of a row by turns in one process."""
     lines = _lines(row)
     present = [line for line in lines if not line.remark]
     try:

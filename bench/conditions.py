@@ -1,4 +1,4 @@
-"""Where and with what is measured: the machine and the versions."""
+"""Conditions of a measurement: the machine and the versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PACKAGES = ["kafkawire", "confluent-kafka", "kafka-python", "aiokafka", "kio", "
 
 
 def conditions(bootstrap: str | None) -> dict[str, str]:
-    """Where and with what it was measured."""
+    """Machine, Python and versions of the packages measured, as text."""
     return {
         "date": time.strftime("%Y-%m-%d %H:%M %Z"),
         "machine": f"{os.cpu_count()} cores, {_cpu()}, {platform.system()} {platform.release()}",

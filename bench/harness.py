@@ -1,4 +1,4 @@
-"""What a benchmark is (rows of contenders), and how one contender is measured: a process of its own with a fresh client."""
+"""Benchmarks as rows of contenders, and the measurement of one contender: a process of its own with a fresh client."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ QUICK_PART = 10
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What one run has to do."""
+    """Task of one run."""
 
     count: int
     """Records, or repetitions."""
     size: int = 0
     """Bytes of a value."""
     keyed: bool = False
-    """Whether records have 8-byte keys, 10,000 different ones."""
+    """True if records have 8-byte keys, 10,000 different ones."""
     idempotent: bool = False
-    """Whether to produce with acks=all and idempotence, else with acks=1."""
+    """True to produce with acks=all and idempotence, else with acks=1."""
     bootstrap: str = ""
     topic: str = ""
     partitions: int = 0
@@ -63,21 +63,21 @@ class Job:
     """A request or response class, as Kafka calls it; `version` is its version."""
     version: int = 0
     encode: bool = False
-    """Whether to encode (or compress), else to decode."""
+    """True to encode (or compress), else to decode."""
     shape: str = ""
-    """What the records of a batch have beside values."""
+    """Parts that the records of a batch have beside values."""
     codec: str = ""
 
 
 class Sample(NamedTuple):
-    """What one run measured. Producers report what they sent, consumers what they have read."""
+    """Result of one run: records sent by a producer, or read by a consumer, and the time."""
 
     done: int
     seconds: float
 
 
 class Topic(Enum):
-    """What a row's runs find on the broker."""
+    """Topic that a row's runs find on the broker."""
 
     NONE = "none"
     """No broker."""
@@ -97,19 +97,19 @@ class Contender:
     run: Callable[[Job], Sample]
     """Defined in a module; it imports its client itself."""
     module: str = "kafkawire"
-    """What has to be installed."""
+    """Package that has to be installed."""
     share: float = 1.0
     """The part of the job's records that it gets, where it would take too long for all."""
     goal: float | None = None
     """The first contender's ratio to this one that is wanted now. On the first contender: the figure itself."""
     aim: float | None = None
-    """The same, and wanted in the end."""
+    """Ratio that is wanted in the end."""
 
     def available(self) -> bool:
         return find_spec(self.module) is not None
 
     def part_of(self, job: Job) -> Job:
-        """What it gets of a job."""
+        """Part of a job that this contender gets."""
         return replace(job, count=max(1, round(job.count * self.share)))
 
 
@@ -118,21 +118,21 @@ class Row:
     """One number of kafkawire's (the first contender) and what it is compared with."""
 
     name: str
-    """What it is called on the command line; several rows may share it."""
+    """Name on the command line; several rows may share it."""
     title: str
     job: Job
     contenders: Sequence[Contender]
     topic: Topic = Topic.NONE
     together: bool = False
-    """Whether its contenders share a process: where microseconds are compared and nothing is left behind by a run."""
+    """True if the contenders share a process: where microseconds are compared and a run leaves nothing behind."""
     rate: bool = True
-    """Whether the figure is records per second (more is better), else seconds per repetition (less is better)."""
+    """True if the figure is records per second (more is better), else seconds per repetition (less is better)."""
 
     def figure(self, sample: Sample) -> float:
         return sample.done / sample.seconds if self.rate else sample.seconds / sample.done
 
     def shortened(self) -> Row:
-        """The same with a part of the job."""
+        """The row with a part of its job."""
         return replace(self, job=replace(self.job, count=max(1, self.job.count // QUICK_PART)))
 
 
@@ -155,7 +155,7 @@ class Line:
         return statistics.median(self.figures)
 
     def ratio_of(self, first: Line) -> float | None:
-        """How the row's first contender compares: the median of its ratios to this one in each round that both finished."""
+        """Ratio of the row's first contender to this one: the median over the rounds that both finished."""
         ratios = [ours / theirs for ours, theirs in zip(first.figures, self.figures, strict=False)]
         return statistics.median(ratios) if ratios else None
 

@@ -33,7 +33,7 @@ VERSIONS = {
     "ProduceResponse": (8, 13),
 }
 MODULES = {"Metadata": ("metadata", "metadata"), "Fetch": ("consumer", "fetch"), "Produce": ("producer", "produce")}
-"""Where kafka-python and aiokafka have their classes."""
+"""Modules of kafka-python and aiokafka that have the classes."""
 TIMES = {1: 10_000, 1_000: 24, 10_000: 4}
 """By number of partitions: so that kafkawire takes about 30 ms."""
 

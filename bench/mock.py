@@ -104,7 +104,7 @@ def requests_on_one_core(job: Job) -> Sample:
 
 
 def one_by_one_on_one_core(job: Job) -> Sample:
-    """The same from clients that wait for each answer, so that each request has system calls of its own."""
+    """Requests of clients that wait for each answer, so that each request has system calls of its own."""
     return _requests(job, lambda mock: mock.processor_time, 1)
 
 

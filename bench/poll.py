@@ -11,7 +11,7 @@ from bench.settings import POLL_RECORDS, consumer
 __all__ = ["LARGE", "ROWS", "SMALL", "confluent", "finished"]
 
 SMALL, LARGE = Job(3_000_000, 100), Job(1_000_000, 1_000)
-"""All that read share the topics of these."""
+"""Jobs whose topics all reading benchmarks share."""
 
 
 def kafkawire(job: Job) -> Sample:
@@ -103,7 +103,7 @@ def aiokafka(job: Job) -> Sample:
 
 
 def finished(job: Job, count: int, read: int, watch: Stopwatch) -> Sample:
-    """What was measured, if all that was asked for has arrived whole; a client's fetches may bring more."""
+    """The sample, if all records asked for have arrived whole; a client's fetches may bring more."""
     seconds = watch.read()
     if read != count * job.size:
         raise ValueError(f"{count} records of {job.size} bytes are not {read} bytes")

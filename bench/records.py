@@ -30,7 +30,7 @@ VARYING = "on average"
 SHAPES = ("", VARYING, "with keys", "with keys and headers")
 OWN_TIMES = "with a timestamp each"
 TIMES = 5
-"""How often a batch is encoded or decoded in a run."""
+"""Times that a run encodes or decodes a batch."""
 NOW = 1_700_000_000_000
 LEADER_EPOCH_END = 16
 """Bytes of a batch before which the encoders differ: some write 0, some -1 for the broker to replace."""

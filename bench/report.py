@@ -1,4 +1,4 @@
-"""What was measured, as tables for the terminal and for README.md."""
+"""Results as tables for the terminal and for README.md."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _times(ratio: float) -> str:
 
 
 def _wanted(reached: float | None, bound: float | None, text: Callable[[float], str], *, more: bool) -> str:
-    """What is wanted, and whether it is so."""
+    """The wanted ratio, and whether it was reached, as text."""
     if bound is None:
         return ""
     if reached is None:
@@ -68,7 +68,7 @@ def _wanted(reached: float | None, bound: float | None, text: Callable[[float], 
 
 
 def settings() -> dict[str, str]:
-    """What the clients are told. Every record is sent with acks=1 unless the row says otherwise."""
+    """Settings of the clients, as text. Every record is sent with acks=1 unless the row says otherwise."""
     told = {f"produce: {name}": json.dumps(options) for name, options in PRODUCERS.items()}
     told |= {f"consume: {name}": json.dumps(options) for name, options in CONSUMERS.items()}
     calls = f"up to {POLL_RECORDS:,} records a consume(), poll() and getmany(); "

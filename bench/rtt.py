@@ -28,7 +28,7 @@ def kafkawire(job: Job) -> Sample:
 
 
 def sockets(job: Job) -> Sample:
-    """What one would write by hand for this one request, in version 1: no version negotiation, no error handling."""
+    """A hand-written client for this one request, in version 1: no version negotiation, no error handling."""
     with socket.create_connection(parse_address(job.bootstrap)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for number in range(WARM_UP):

@@ -1,4 +1,4 @@
-"""What a program waits for before its first record: the import of a client."""
+"""Time before a program's first record: the import of a client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can go wrong, one exception per reaction a caller can have, and Kafka's own table of error codes."""
+"""Exceptions, one class for each reaction that a caller can have, and Kafka's table of error codes."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ __all__ = [
 
 
 class KafkaError(Exception):
-    """The root of everything kafkawire raises on purpose."""
+    """Base class of all errors that kafkawire raises on purpose."""
 
     retriable = False
-    """Whether the same call may succeed later although its caller changes nothing."""
+    """True if the same call may succeed later although its caller changes nothing."""
 
 
 class ConfigurationError(KafkaError, ValueError):
@@ -56,7 +56,7 @@ class ConfigurationError(KafkaError, ValueError):
 
 
 class MissingDependencyError(KafkaError, ImportError):
-    """An optional package is needed for this: install what the message names."""
+    """An optional package is needed: install the one that the message names."""
 
 
 class ClosedError(KafkaError, RuntimeError):
@@ -68,11 +68,11 @@ class ForkedError(ClosedError):
 
 
 class ConcurrentUseError(KafkaError, RuntimeError):
-    """A second thread called a consumer that is in use: give each its own. Or a signal handler called what it interrupts."""
+    """A second thread called a consumer that is in use: give each thread its own. Or a signal handler called it."""
 
 
 class WrongLoopError(KafkaError, RuntimeError):
-    """Something of `kafkawire.aio` was used in another event loop than the one it was made in: use it, and close it, there."""
+    """An object of `kafkawire.aio` was used in another event loop: use and close it in the loop it was made in."""
 
 
 class TimedOut(KafkaError, TimeoutError):
@@ -82,7 +82,7 @@ class TimedOut(KafkaError, TimeoutError):
 
 
 class RequestTimedOut(TimedOut):
-    """A broker did not answer a request within its deadline; whether it acted on it is unknown."""
+    """A broker did not answer a request within its deadline; it may have acted on the request all the same."""
 
 
 class DeliveryTimedOut(TimedOut):
@@ -96,7 +96,7 @@ class NetworkError(KafkaError, ConnectionError):
 
 
 class ConnectError(NetworkError):
-    """No connection: the message names the stage (resolve, connect, TLS, ApiVersions) and the addresses tried."""
+    """A connection failed: the message names the stage (resolve, connect, TLS, ApiVersions) and the addresses tried."""
 
 
 class BootstrapError(ConnectError):
@@ -104,7 +104,7 @@ class BootstrapError(ConnectError):
 
 
 class NotKafkaError(ConnectError):
-    """What answers on that port does not speak the Kafka protocol (HTTP, TLS or none where the other was expected, ...).
+    """The port does not speak the Kafka protocol (but HTTP, or TLS or none where the other was expected, ...).
 
     Correct the address or security_protocol; trying again does not help.
     """
@@ -113,9 +113,9 @@ class NotKafkaError(ConnectError):
 
 
 class TlsError(ConnectError):
-    """One of the two ends refuses the other in TLS, most often for its certificate.
+    """One end of a TLS connection refuses the other, most often for its certificate.
 
-    The message says which, why, and the option to change; trying again does not help.
+    The message names the end, the reason and the option to change; trying again does not help.
     """
 
     retriable = False
@@ -126,14 +126,14 @@ class ConnectionLost(NetworkError):
 
 
 class DecodeError(KafkaError, ValueError):
-    """Bytes that are not the message they should be.
+    """Bytes could not be decoded as the message that they should be.
 
     `api` is the message's name (None below the message layer), `version` its version and `offset` the byte where reading
     stopped.
     """
 
     retriable = True
-    """What a bad connection has garbled may come whole the next time."""
+    """True: a bad connection may have garbled the bytes, and the next try may not."""
 
     def __init__(self, reason: str, *, api: str | None = None, version: int | None = None, offset: int | None = None) -> None:
         where = f"{api} v{version}" if api is not None else "data"
@@ -159,11 +159,11 @@ class CorruptRecordsError(DecodeError):
 
 
 class EncodeError(KafkaError, ValueError):
-    """A value that the protocol cannot carry, or not in the version that the broker speaks."""
+    """A value cannot be encoded, at all or in the version that the broker speaks."""
 
 
 class UnsupportedVersionError(KafkaError):
-    """The broker is too old (or too new) for what was asked."""
+    """The broker is too old (or too new) for the request."""
 
 
 class DeserializationError(KafkaError):
@@ -178,8 +178,8 @@ class DeserializationError(KafkaError):
 class DeliveryError(KafkaError):
     """Some records were not written; the others were.
 
-    From the handle of `send_many` and its like, `failed` has the error of each, by its index in the call. Leaving the `with`
-    statement of a producer raises it for records whose handle nobody has asked; `failed` is empty then.
+    Raised by the handle of `send_many` and its like, `failed` has the error of each record, by its index in the call. Raised
+    at the end of a producer's `with` statement, for records whose handle was never asked, `failed` is empty.
     """
 
     def __init__(self, message: str, failed: dict[int, KafkaError]) -> None:
@@ -197,15 +197,15 @@ class ErrorCode(IntEnum):
     """Kafka's error codes, and the reactions to them that Java's client has (org.apache.kafka.common.protocol.Errors)."""
 
     text: str
-    """What happened, in a line."""
+    """Meaning of the code, in a line."""
     retriable: bool
-    """Whether the same request may succeed later."""
+    """True if the same request may succeed later."""
     refresh_metadata: bool
-    """Whether the client's view of topics, leaders or the controller may be out of date: Java's InvalidMetadataException, and
+    """True if the client's view of topics, leaders or the controller may be out of date: Java's InvalidMetadataException, and
     two codes after which Java's clients ask for metadata as well.
     """
     refresh_coordinator: bool
-    """Whether the coordinator must be looked up again (Java's RefreshRetriableException)."""
+    """True if the coordinator must be looked up again (Java's RefreshRetriableException)."""
 
     def __new__(cls, code: int, text: str, reaction: str = "") -> Self:
         """A member from its row in the table."""
@@ -375,7 +375,7 @@ class BrokerError(KafkaError):
         self.error = ErrorCode.of(code)
         """Its meaning; UNKNOWN_SERVER_ERROR for a number that this version does not know."""
         self.context = context
-        """What was asked, of whom."""
+        """The request that failed and the broker it went to, in words."""
         self.retriable = self.error.retriable
 
     def __str__(self) -> str:
@@ -397,7 +397,7 @@ class MessageTooLargeError(BrokerError):
 
 
 class OwnLimitError(MessageTooLargeError):
-    """The limit is an option of this client, which the message names; no broker was asked."""
+    """A record or batch is larger than an option of this client allows; the message names the option."""
 
     def __str__(self) -> str:
         return self.context
@@ -429,5 +429,5 @@ _SUBCLASSES: dict[ErrorCode, type[BrokerError]] = {
 
 
 def broker_error(code: int, context: str) -> BrokerError:
-    """The exception for an error code. `context` says what was asked of whom ("fetch of flights-3 from broker 2")."""
+    """The exception for an error code. `context` names request and broker ("fetch of flights-3 from broker 2")."""
     return _SUBCLASSES.get(ErrorCode.of(code), BrokerError)(code, context)

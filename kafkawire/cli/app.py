@@ -31,7 +31,7 @@ class _Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; what is wrong with a cluster or an option is told in a line, without a traceback."""
+        """Run the command; errors of clusters and options become one line, without a traceback."""
         try:
             return super().invoke(ctx)
         except KafkaError as error:

@@ -1,4 +1,4 @@
-"""The commands of the command line: the table of all of them, and how those that need no other package are run."""
+"""The table of all commands of the command line, and the call of those that need no other package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kafkawire doctor`: what is installed, and what serves the features that have several implementations. Needs no package."""
+"""`kafkawire doctor`: installed packages, and the implementation in use of features that have several. Needs no package."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkawire.version import __version__
 __all__ = ["main"]
 
 FEATURES = ("compression", "crc32c", "murmur2", "records")
-"""Modules of kafkawire.protocol that enter what they can do in several ways into the registry when they are loaded."""
+"""Modules of kafkawire.protocol that register features with several implementations when they are loaded."""
 EXTRAS = {"Arrow": "arrow"}
 """Feature -> the extra that brings it, if that is not `fast`."""
 LIBRARIES = {"numpy": "fast", "pyarrow": "arrow", "pyspark": "spark", "click": "cli", "rich": "cli"}

@@ -19,15 +19,15 @@ PROPERTY = re.compile(r"\s*(?P<name>[^\s=:]+)\s*[=:]\s*(?P<value>.*?)\s*")
 """A line of a properties file. Continued lines and escapes are not read."""
 
 LONGEST = 1_000_000
-"""Seconds that nobody waits for a cluster."""
+"""Longest timeout in seconds."""
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 def cluster(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that say how to reach a cluster. The command gets them as `client`, keywords for `Connection`.
+    """Add the options for reaching a cluster. The command gets them as `client`, keywords for `Connection`.
 
-    It has no `bootstrap_servers` if none were given.
+    `client` has no `bootstrap_servers` if none were given.
     """
 
     @click.option("-b", "--bootstrap", metavar="HOST:PORT", help="Some brokers, separated by commas.")
@@ -67,7 +67,7 @@ def cluster(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _lines(file: Path) -> Iterator[tuple[str, str]]:
-    """Where each line stands, and what it says; without comments."""
+    """Place and text of each line, without comments."""
     for number, line in enumerate(file.read_text("utf-8", "replace").splitlines(), start=1):
         if line.strip() and line.lstrip()[0] not in "#!":
             yield f"{file}, line {number}", line

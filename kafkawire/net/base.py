@@ -1,9 +1,9 @@
-"""The contract between client behaviour and IO: what a driver offers, and all that `kafkawire.core` may know of it.
+"""The contract between client behaviour and IO: the methods of a driver, and all that `kafkawire.core` may know of it.
 
 Flows are written once, as `async def`, against these protocols. Three drivers run them: `net.blocking` (threads; coroutines
 never suspend), `net.aio` (asyncio) and the seeded simulation of the test suite.
 
-The rules, each of which a lost wake-up or a torn stream has paid for:
+The rules; breaking any of them has lost a wake-up or torn a stream:
 
 1. `signal.clear()`, then look at the state, then `net.wait(signal, deadline)`; any other order loses wake-ups.
 2. A `Pending` completes exactly once: value or error, `done`, then its signal. Late replies are dropped by correlation id.
@@ -14,7 +14,7 @@ The rules, each of which a lost wake-up or a torn stream has paid for:
 5. A flow never holds a lock across an `await`, never blocks in any other way, and never connects inline while it serves
    several brokers (it spawns the connect).
 
-What is not in the contract: which thread completes a pending, fairness between waiters, and any order between two links.
+Not in the contract: which thread completes a pending, fairness between waiters, and any order between two links.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 __all__ = ["NEVER", "HandshakeCut", "Link", "Lock", "Net", "OwnedNet", "Pending", "Signal", "Task", "call", "join", "sleep"]
 
 NEVER = float("inf")
-"""A deadline that does not come."""
+"""The deadline of a wait without one."""
 
 T = TypeVar("T")
 
 
 class HandshakeCut(ConnectError):
-    """The other side accepted the connection and closed it during TLS's handshake, as one does that knows no TLS."""
+    """The other side accepted the connection and closed it during the TLS handshake, as a port without TLS does."""
 
 
 class Signal(Protocol):
-    """A flag that one flow waits on and anyone may raise."""
+    """A flag that one flow waits on and any thread may raise."""
 
     flag: bool
 
@@ -51,7 +51,7 @@ class Signal(Protocol):
         """Raise the flag and wake the waiter. Any thread; no system call unless the owner is inside a poll."""
 
     def clear(self) -> None:
-        """Lower the flag. The owner only, before it looks at the state."""
+        """Lower the flag. Called by its owner only, before it looks at the state."""
 
 
 class Pending(Protocol):
@@ -80,7 +80,7 @@ class Link(Protocol):
         """
 
     def backlog(self) -> int:
-        """Bytes that were sent and wait for the socket. What bounds them is that requests await replies; acks=0 has none."""
+        """Bytes that were sent and wait for the socket. Awaited replies bound them; with acks=0 only the sender does."""
 
     def fail(self, error: Exception) -> None:
         """Take the link down: every pending completes with `error`. Any thread, idempotent."""
@@ -90,13 +90,13 @@ class Link(Protocol):
 
 
 class Lock(Protocol):
-    """A mutex that knows which thread holds it: that one may take it again, and nobody else can release it."""
+    """A mutex that its holder may take again, and that no other thread can release."""
 
     def acquire(self) -> bool:
-        """Wait for it and take it."""
+        """Wait for the mutex and take it."""
 
     def release(self) -> None:
-        """Give it back. Raises RuntimeError if the caller does not hold it."""
+        """Release the mutex. Raises RuntimeError if the caller does not hold it."""
 
     def __enter__(self) -> bool: ...
 
@@ -104,7 +104,7 @@ class Lock(Protocol):
 
 
 class Task(Protocol):
-    """A spawned flow."""
+    """A spawned flow, and its outcome once it is done."""
 
     done: bool
     value: Any
@@ -112,7 +112,7 @@ class Task(Protocol):
 
 
 class Net(Protocol):
-    """A driver."""
+    """A driver: clock, locks, connections and the one way to wait."""
 
     def now(self) -> float:
         """Monotonic seconds; the scale of every deadline."""
@@ -124,18 +124,18 @@ class Net(Protocol):
         """A new signal, for one flow to wait on."""
 
     def lock(self) -> Lock:
-        """For state that user threads and flows share; never held across an await."""
+        """A new mutex, for state that user threads and flows share; never held across an await."""
 
     def spawn(
         self, coro: Coroutine[Any, Any, Any], done: Signal | None = None, name: str = "kafkawire", *, brief: bool = False
     ) -> Task:
         """Run a flow beside the caller; `done` is set when it has ended.
 
-        One that is `brief` has deadlines of its own: a driver that cannot run it beside the caller runs it first.
+        A `brief` flow has deadlines of its own: a driver that cannot run it beside the caller runs it to its end first.
         """
 
     def tls(self, options: TlsOptions) -> Any:
-        """What `connect` needs to shake hands; the files that the options name are read now.
+        """TLS settings for `connect`, from the options; the files that they name are read now.
 
         Raises ConfigurationError that names the option at fault.
         """
@@ -144,7 +144,7 @@ class Net(Protocol):
         """Resolve, connect (every address in turn, trap 110) and, unless `tls` is None, shake hands.
 
         Raises ConnectError that names the stage (resolve, connect, TLS) and every address tried: TlsError, NotKafkaError or
-        HandshakeCut where that is what all said that could be connected to.
+        HandshakeCut if all addresses that could be connected to failed in that way.
         """
 
     async def wait(self, signal: Signal, deadline: float = NEVER) -> bool:
@@ -152,15 +152,15 @@ class Net(Protocol):
 
 
 class OwnedNet(Net, Protocol):
-    """A driver as its owner sees it, who closes it, or drops it, or is still using it when the interpreter ends."""
+    """A driver with the methods for its owner, who closes it, drops it, or still uses it when the interpreter ends."""
 
     @property
     def closed(self) -> bool:
-        """Whether it was closed, or is a child's copy of what the parent process has."""
+        """True if the net was closed, or belongs to the parent process."""
 
     @property
     def forked(self) -> bool:
-        """Whether this is a child's copy of what the parent process has."""
+        """True if the net belongs to the parent process, and this is a child's copy of it."""
 
     def shut(self) -> None:
         """Close every link and make every wait raise ClosedError. Waits for nothing."""
@@ -172,11 +172,11 @@ class OwnedNet(Net, Protocol):
         """Run a flow at the end of the interpreter, where that is still possible, for up to `patience` seconds."""
 
     def cut_off(self) -> None:
-        """End the flows that `drive` has not helped to end. They get no more time, but clean up."""
+        """End the flows that are left after `drive`: they clean up, but get no more time."""
 
 
 async def call(net: Net, link: Link, frame: RequestFrame, deadline: float) -> bytearray:
-    """One request, one reply. Raises ConnectionLost, or RequestTimedOut at the deadline (the link stays up)."""
+    """Send a request and wait for its reply. Raises ConnectionLost, or RequestTimedOut at the deadline (the link stays up)."""
     signal = net.signal()
     pending = link.send(frame, signal)
     while True:

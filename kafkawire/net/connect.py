@@ -1,4 +1,4 @@
-"""What connecting has in common in both drivers: a name becomes addresses, which are tried in turn, and failures are told.
+"""Connecting, for both drivers: resolves a name, tries its addresses in turn, and names all failures in one error.
 
 Written against `net.base`, so resolving waits as everything else does: with a deadline, and open to interrupts.
 """
@@ -43,7 +43,7 @@ class ResolvedAddress:
 
 
 class AttemptFailed(Exception):
-    """One address could not be connected to. Not for users: `connect_in_turn` makes one ConnectError of all of them."""
+    """Failure to connect to one address. Not for users: `connect_in_turn` makes one ConnectError of all failures."""
 
     def __init__(self, stage: str, reason: str, kind: type[ConnectError] = ConnectError) -> None:
         super().__init__(f"{stage}: {reason}")
@@ -57,8 +57,8 @@ async def connect_in_turn(
 ) -> L:
     """Resolve, and return the result of the first attempt that succeeds (trap 110: every address, resolved anew each time).
 
-    `attempt` is given an address and its share of the time left, and raises AttemptFailed. Raises ConnectError, of the kind on
-    which all addresses agree that could be connected to.
+    `attempt` takes an address and the end of its share of the time left, and raises AttemptFailed. Raises ConnectError; its
+    class is the one in which all addresses failed that could be connected to.
     """
     addresses = await _resolve(net, host, port, deadline)
     failures: list[tuple[ResolvedAddress, AttemptFailed]] = []
@@ -84,7 +84,7 @@ def _connect_error(host: str, port: int, failures: list[tuple[ResolvedAddress, A
 
 
 async def _resolve(net: Net, host: str, port: int, deadline: float) -> list[ResolvedAddress]:
-    """The addresses of a name. getaddrinfo knows neither deadlines nor interrupts, so names are looked up in a thread."""
+    """Resolve a name, in a thread of its own: getaddrinfo obeys neither deadlines nor interrupts."""
     failed = f"cannot connect to {format_address(host, port)}"
     if not 0 < port <= HIGHEST_PORT:
         raise ConnectError(f"{failed}: there is no such port")
@@ -123,9 +123,9 @@ def _look_up(host: str, port: int, flags: int = 0) -> list[ResolvedAddress]:
 
 
 def open_socket(address: ResolvedAddress) -> socket.socket:
-    """A non-blocking socket for an address. Buffer sizes are left to the kernel: setting them would turn its tuning off.
+    """Make a non-blocking socket for an address. The kernel sizes its buffers: setting a size would turn that tuning off.
 
-    Raises AttemptFailed, as where the system knows IPv6 addresses but has no IPv6.
+    Raises AttemptFailed, for one where the system resolves IPv6 addresses but has no IPv6.
     """
     try:
         sock = socket.socket(address.family, address.type, address.protocol)
@@ -138,11 +138,11 @@ def open_socket(address: ResolvedAddress) -> socket.socket:
 
 
 def refuse_self_connect(sock: socket.socket) -> None:
-    """A connect to a free local port can meet itself (TCP simultaneous open); nobody else is there."""
+    """Refuse a connection to itself, which a connect to a free local port can make (TCP simultaneous open)."""
     if sock.getsockname() == sock.getpeername():
         raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
 
 
 def reason_of(error: Exception) -> str:
-    """What an exception says, without its number."""
+    """The text of an exception, without its error number."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__

@@ -12,7 +12,7 @@ from kafkawire.errors import ConcurrentUseError
 __all__ = ["Exclusive", "Mutex"]
 
 _RLock: Any = _thread.RLock
-"""What `threading.RLock`, a function, makes. Type checkers take it for final."""
+"""The class behind the function `threading.RLock`. Any, since type checkers take it for final."""
 
 
 _all: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -22,10 +22,10 @@ class Mutex(_RLock):  # type: ignore[misc]
     """An RLock that a `with` statement always gives back.
 
     In Python 3.14 an interrupt can come after `__enter__` and before what makes sure of `__exit__` (CPython gh-148874), but
-    not when `__enter__` is a Python function: its calls are followed by that check, its return is not. If the interrupt
-    came before the lock was had, an RLock knows that.
+    not when `__enter__` is a Python function: signals are checked after its calls, not after its return. If the interrupt
+    came before the lock was taken, `release` raises, since an RLock knows its holder.
 
-    After fork() nobody holds it in the child, where the thread that may have held it does not exist.
+    After fork() the mutex is free in the child, where the thread that may have held it does not exist.
     """
 
     __slots__ = ()
@@ -34,7 +34,7 @@ class Mutex(_RLock):  # type: ignore[misc]
         _all.add(self)
 
     def held(self) -> bool:
-        """Whether this thread has it."""
+        """True if this thread holds the mutex."""
         owned: bool = self._is_owned()
         return owned
 
@@ -51,12 +51,12 @@ class Mutex(_RLock):  # type: ignore[misc]
 
 
 class Exclusive(Mutex):
-    """A Mutex for what a thread must not do in the midst of doing it."""
+    """A Mutex that its holder cannot take again: for work that must not begin in the midst of itself."""
 
     __slots__ = ()
 
     def __enter__(self) -> bool:
-        """Raises ConcurrentUseError if this thread holds it: what interrupts would wait for what it interrupts."""
+        """Take the mutex. Raises ConcurrentUseError if this thread holds it: it would wait for itself."""
         if self.held():
             raise ConcurrentUseError("a signal handler or finalizer that uses a connection came while its thread was using it")
         return super().__enter__()

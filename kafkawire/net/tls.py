@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["TlsStream", "client_context", "handshake_failed", "rejected", "server_name"]
 
 _NOT_TLS = {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "UNEXPECTED_MESSAGE", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE"}
-"""How OpenSSL puts it when the other side's first bytes are no TLS record."""
+"""OpenSSL's reasons when the other side's first bytes are no TLS record."""
 
 _ABOUT_OUR_CERTIFICATE = ("CERTIFICATE", "UNKNOWN_CA", "HANDSHAKE_FAILURE")
-"""Alerts about the client's certificate; the last is what TLS 1.2 says of a missing one."""
+"""Parts of alerts about the client's certificate; TLS 1.2 sends the last one for a missing certificate."""
 
 _WRONG_HOST = 62
 """X509_V_ERR_HOSTNAME_MISMATCH; 64 is the same for IP addresses."""
@@ -30,7 +30,7 @@ _EXPIRED = 10
 
 
 def client_context(options: TlsOptions) -> ssl.SSLContext:
-    """The context for these options, made anew: each client reads the files as they are when it is made.
+    """Make the context for these options: each client reads the files as they are when it is made.
 
     Raises ConfigurationError for files that are missing, hold something else or do not fit together.
     """
@@ -54,7 +54,7 @@ def client_context(options: TlsOptions) -> ssl.SSLContext:
 
 
 def _content(option: str, path: str | None) -> bytes:
-    """A file's bytes, none if none is named; OpenSSL does not say which one it could not read."""
+    """The bytes of an option's file, b"" without a path. Read here, as OpenSSL does not say which file it could not read."""
     if path is None:
         return b""
     try:
@@ -64,7 +64,7 @@ def _content(option: str, path: str | None) -> bytes:
 
 
 def _unfit(options: TlsOptions, chain: bytes, key: bytes, error: Exception) -> str:
-    """Why certificate and key cannot be used; OpenSSL says "PEM lib" to nearly everything."""
+    """The reason why certificate and key cannot be used, found in the files: OpenSSL's is nearly always "PEM lib"."""
     of_key = f"ssl_certfile {options.certfile!r}" if options.keyfile is None else f"ssl_keyfile {options.keyfile!r}"
     if b"CERTIFICATE-----" not in chain:
         return f"ssl_certfile {options.certfile!r} holds no certificate in PEM form"
@@ -78,15 +78,15 @@ def _unfit(options: TlsOptions, chain: bytes, key: bytes, error: Exception) -> s
 
 
 def server_name(host: str) -> str:
-    """The name for SNI and the certificate check: the one asked for, whatever address it led to (trap 126).
+    """The host name for SNI and the certificate check, whatever address it was resolved to (trap 126).
 
-    A dot at its end, which makes it absolute (trap 110), belongs to neither.
+    A dot at its end, which makes the name absolute (trap 110), belongs to neither.
     """
     return host.removesuffix(".")
 
 
 def handshake_failed(error: OSError, host: str) -> AttemptFailed:
-    """The reason in words that tell the user what to change."""
+    """The failed attempt, with a reason that tells the user what to change."""
     if isinstance(error, ssl.SSLCertVerificationError):
         reason = f"the broker's certificate was refused: {error.verify_message.rstrip('.')}. {_advice(error, host)}"
         return AttemptFailed("TLS", reason, TlsError)
@@ -101,7 +101,7 @@ def handshake_failed(error: OSError, host: str) -> AttemptFailed:
 
 
 def rejected(error: OSError) -> TlsError | None:
-    """The broker's verdict on us, if that is what the error is; TLS 1.3 delivers it after the handshake."""
+    """The broker's refusal of the client's certificate, if the error is one; TLS 1.3 delivers it after the handshake."""
     reason = error.reason if isinstance(error, ssl.SSLError) else None
     if reason is None or "ALERT" not in reason or not any(what in reason for what in _ABOUT_OUR_CERTIFICATE):
         return None
@@ -126,10 +126,10 @@ class TlsStream:
         self._object = context.wrap_bio(self._incoming, self._outgoing, server_hostname=server_name(host))
         self.feed = self._incoming.write
         self.sealed = self._outgoing.read
-        """Ciphertext that is to be sent, b"" if there is none."""
+        """Takes the ciphertext that is to be sent, b"" if there is none."""
 
     def handshake(self) -> bool:
-        """Go on as far as what was fed allows; True when the connection is secured. Raises ssl.SSLError."""
+        """Go on with the handshake as far as the bytes fed allow; True when it is done. Raises ssl.SSLError."""
         try:
             self._object.do_handshake()
         except ssl.SSLWantReadError:
@@ -137,7 +137,7 @@ class TlsStream:
         return True
 
     def seal(self, parts: Sequence[bytes | bytearray | memoryview]) -> bytes:
-        """The ciphertext of the parts."""
+        """Encrypt the parts; all ciphertext that is to be sent."""
         for part in parts:
             rest = memoryview(part)
             while rest:
@@ -145,7 +145,7 @@ class TlsStream:
         return self.sealed()
 
     def read_into(self, buffer: memoryview) -> int:
-        """Decrypt into the buffer; 0 when more has to be fed first. Raises ssl.SSLZeroReturnError at the end."""
+        """Decrypt into the buffer; the count of bytes, 0 if more has to be fed. Raises SSLZeroReturnError at the end."""
         try:
             return self._object.read(len(buffer), buffer)  # type: ignore[return-value]
         except ssl.SSLWantReadError:

@@ -1,4 +1,4 @@
-"""The one registry of optional speed-ups: each feature lists its implementations, best first, and picks at first use.
+"""Registry of optional speed-ups: each feature lists its implementations, best first, and chooses one at first use.
 
 Nothing here runs at import (numpy alone costs 110 ms); `kafkawire doctor` shows what was picked.
 """

@@ -41,7 +41,7 @@ def crc32c(data: Buffer, value: int = 0) -> int:
 
 @cache
 def _table() -> list[int]:
-    """What one byte does to an empty checksum."""
+    """Change that one byte makes to an empty checksum."""
     table = []
     for byte in range(256):
         state = byte
@@ -61,7 +61,7 @@ def crc32c_bytewise(data: Buffer, value: int = 0) -> int:
 
 
 def crc32c_folded(data: Buffer, value: int = 0) -> int:
-    """The same, for four bytes or more at a time as one number."""
+    """CRC32C without a package, for four bytes or more at a time as one number."""
     view = memoryview(data).cast("B")
     for start in range(0, len(view), _PIECE):
         piece = view[start : start + _PIECE]

@@ -54,7 +54,7 @@ class RequestFrame:
     api_key: int
     api_version: int
     tail: list[Buffer]
-    """All that comes after the correlation id, in parts: the rest of the header, the body."""
+    """Everything after the correlation id, in parts: the rest of the header, the body."""
     size: int
     """Bytes in `tail`."""
 
@@ -150,7 +150,7 @@ class ClientPeer:
         return [start + frame.tail[0], *frame.tail[1:]]
 
     def get_buffer(self) -> memoryview:
-        """Where the next bytes belong; never empty. Not more than fits may be put there, then `received` must be called."""
+        """A buffer for the next bytes, never empty. Fill any part of it, then call `received`."""
         return self._view[self._end :] if self._big is None else self._big_view[self._filled :]
 
     def received(self, count: int) -> list[tuple[Any, bytearray]]:
@@ -280,7 +280,7 @@ class ServerPeer:
         return size
 
     def response_frame(self, header: RequestHeader, message: Response, version: int) -> list[Buffer]:
-        """What to write in answer to a request. `version` is the response's: KIP-511 answers ApiVersions in version 0."""
+        """A response as a frame. `version` is the response's own: KIP-511 answers ApiVersions of any version in version 0."""
         first, *rest = encode_parts(message, version)
         head = response_tags(type(message), version) + first
         size = 4 + len(head) + sum(map(len, rest))

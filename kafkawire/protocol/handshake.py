@@ -1,4 +1,4 @@
-"""What the two ends of a new connection agree on: the versions of every API that both speak.
+"""Versions of every API that the two ends of a new connection have in common.
 
 Pure: the flow that sends ApiVersions and survives brokers that close or hang on it is `core.broker.open_broker`.
 """
@@ -29,7 +29,7 @@ BEFORE_API_VERSIONS: Ranges = MappingProxyType(
         10: (0, 0),
     }
 )
-"""What brokers without ApiVersions speak: 0.8.2 closes the connection on it, 0.9 never answers it, both know these."""
+"""Versions of brokers without ApiVersions: 0.8.2 closes the connection on it, 0.9 never answers it."""
 
 _API_VERSIONS = 18
 

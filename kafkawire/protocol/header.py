@@ -20,7 +20,7 @@ __all__ = ["RequestHeader", "client_id_and_tags", "read_request_header", "respon
 
 API_VERSIONS = 18
 CONTROLLED_SHUTDOWN_V0 = (7, 0)
-"""The one request whose header ends after the correlation id: only brokers before 0.9 sent it (trap 4)."""
+"""API key and version of the only request whose header ends after the correlation id; brokers before 0.9 sent it (trap 4)."""
 
 _FIXED = Packer(">hhih")
 _LENGTH = Packer(">h")
@@ -28,7 +28,7 @@ _FAULTS = (Malformed, struct.error, IndexError, UnicodeDecodeError)
 
 
 class RequestHeader(NamedTuple):
-    """What comes before the body of a request. Tagged fields in it are skipped: Kafka has none so far."""
+    """Header of a request. Tagged fields in it are skipped: Kafka has none so far."""
 
     api_key: int
     api_version: int
@@ -37,7 +37,7 @@ class RequestHeader(NamedTuple):
 
 
 def is_flexible(cls: type[Message], version: int) -> bool:
-    """Whether a message has compact lengths and tagged fields in `version`."""
+    """True if a message has compact lengths and tagged fields in `version`."""
     since = cls.flexible
     return since is not None and version >= since
 
@@ -60,7 +60,7 @@ def response_tags(cls: type[Message], version: int) -> bytes:
 
 
 def skip_response_header(cls: type[Message], version: int, frame: Buffer) -> int:
-    """Where the body begins in a response frame (correlation id, tag section if any, body)."""
+    """Index of the body in a response frame (correlation id, tag section if any, body)."""
     if not response_tags(cls, version):
         return 4
     try:

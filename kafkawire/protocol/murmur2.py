@@ -35,7 +35,7 @@ def murmur2(key: bytes) -> int:
 
 @lru_cache(maxsize=256)
 def _words(count: int) -> Callable[[bytes], tuple[int, ...]]:
-    """What takes the first `count` words of a key apart, all in one call."""
+    """Format that unpacks the first `count` words of a key in one call."""
     return Struct(f"<{count}I").unpack_from
 
 

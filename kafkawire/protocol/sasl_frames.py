@@ -18,7 +18,7 @@ _SIZE = Packer(">i")
 
 
 def token_frame(token: bytes) -> bytes:
-    """What to write for a token. It may be empty: so a broker says that PLAIN was accepted."""
+    """A token as a frame. A token may be empty: so a broker says that PLAIN was accepted."""
     return _SIZE.pack(len(token)) + token
 
 
@@ -50,7 +50,7 @@ class SaslTokens:
         return token
 
     def rest(self) -> bytes:
-        """What came after the last token, for the peer that reads the frames from there on. Forgets it."""
+        """Take the bytes behind the last token, for the peer that reads the frames from there on."""
         rest = bytes(self._data)
         self._data.clear()
         return rest

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["HIDDEN", "Field", "Message", "Request", "Response", "Struct", "VersionRange", "field"]
 
 HIDDEN = "***"
-"""What is shown in the place of a secret."""
+"""Text in place of a secret's value."""
 
 _UNSET: Any = object()
 
@@ -65,7 +65,7 @@ class VersionRange:
 
 
 class _Declared:
-    """What `field()` was called with; the metaclass makes a Field of it."""
+    """Arguments of `field()`; the metaclass makes a Field of them."""
 
     __slots__ = ("default", "ignorable", "nullable", "secret", "tag", "versions")
 
@@ -130,7 +130,7 @@ class Field:
         self.optional_tag = isinstance(self.element, type) and not self.array and self.tag is not None and not self.nullable
         """A tagged struct: None while it was not sent. Where null travels too, a new struct stands for that, as in Kafka."""
         self.secret: bool = declared.secret or (isinstance(self.element, type) and any(f.secret for f in self.element.fields))
-        """Whether the value is a secret, or a struct with one somewhere in it."""
+        """True if the value is a secret, or a struct with one somewhere in it."""
         if optional != (bool(self.nullable) or self.optional_tag):
             raise TypeError(f"{name}: the annotation and nullable={self.nullable!s} do not agree")
         self.default = self._own_default() if declared.default is _UNSET else declared.default
@@ -145,7 +145,7 @@ class Field:
 
     @property
     def fresh(self) -> bool:
-        """Whether every object needs a default of its own (a list or a struct)."""
+        """True if every object needs a default of its own (a list or a struct)."""
         return self.default == [] or self.default is self.element
 
     def new_default(self) -> Any:
@@ -155,7 +155,7 @@ class Field:
         return self.default() if self.fresh else self.default
 
     def is_default(self, value: Any) -> bool:
-        """Whether a value would be left out."""
+        """True if the value is the default, which a tagged field leaves out."""
         return bool(value == self.new_default())
 
     def shown(self, value: Any) -> str:
@@ -168,7 +168,7 @@ class Field:
 
 
 def _hides_its_secrets(value: Any) -> bool:
-    """Whether the repr of what is in a secret field, right or wrong, shows no secret: None, structs and lists of structs."""
+    """True if the repr of a secret field's value shows no secret by itself: None, structs and lists of structs."""
     return value is None or isinstance(value, Struct) or (isinstance(value, list) and all(map(_hides_its_secrets, value)))
 
 
@@ -321,12 +321,12 @@ class Message(Struct):
 
 
 class Request(Message):
-    """What a client sends under an API key."""
+    """A request of a client, sent under an API key."""
 
     __slots__ = ()
 
 
 class Response(Message):
-    """What a broker answers under an API key."""
+    """A broker's response to a request of the same API key."""
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""How values travel: Kafka's primitive types as annotations, and the helpers that compiled codecs call off the fast path."""
+"""Kafka's primitive types as annotations, and the helpers that compiled codecs call off the fast path."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ SMALL_ARRAY: Final = 64
 
 
 class Malformed(ValueError):
-    """What compiled decoders raise inside; leaves them as DecodeError with the message, its version and the byte."""
+    """Raised inside compiled decoders; leaves them as a DecodeError with the message, its version and the byte."""
 
 
 def encode_varint(value: int) -> bytes:

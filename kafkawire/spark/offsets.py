@@ -1,4 +1,4 @@
-"""Where partitions start and end: the JVM connector's JSON, and how it becomes one offset for each partition."""
+"""Starting and ending offsets: the JVM connector's JSON, resolved to one offset for each partition."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ EARLIEST = -2
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Where all partitions start, or end: an offset or a time (ms), one for all of them or one for each.
+    """Start or end of all partitions: an offset or a time (ms), one for all of them or one for each.
 
-    EARLIEST and LATEST stand for offsets. `option` is the option that said so, for messages.
+    EARLIEST and LATEST stand for offsets. `option` is the name of the option, for messages.
     """
 
     option: str
@@ -28,7 +28,7 @@ class Bound:
     is_time: bool = False
 
     def each(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The offset or time of each partition. Raises ConfigurationError unless exactly these were named."""
+        """The offset or time of each partition. Raises ConfigurationError unless the bound names exactly these partitions."""
         wanted = set(partitions)
         if isinstance(self.value, int):
             return dict.fromkeys(sorted(wanted), self.value)
@@ -65,7 +65,7 @@ def parse_partitions(option: str, text: str) -> tuple[TopicPartition, ...]:
 def check_kept(
     option: str, wanted: Mapping[TopicPartition, int], first: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]
 ) -> None:
-    """Raise OffsetOutOfRangeError if a partition does not reach to where it was asked for: those records are gone."""
+    """Raise OffsetOutOfRangeError if a range asks for offsets that the partition no longer has, or not yet."""
     for tp, offset in wanted.items():
         if not first[tp] <= offset <= end[tp]:
             raise OffsetOutOfRangeError(

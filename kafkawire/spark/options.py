@@ -45,13 +45,13 @@ _NO_EFFECT_READING = {
     "fetchOffset.retryIntervalMs",
 }
 _STREAMING = {"maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay"}
-"""The JVM connector ignores these in a batch query, and says so."""
+"""Options of streams, which the JVM connector ignores in a batch query with a warning."""
 _WRITE = {"topic", "includeHeaders"}  # headers are written where there is such a column
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Which partitions are read: all of some topics, all of the topics in whose name a pattern is found, or those named."""
+    """Partitions to read: all of some topics, all of the topics in whose name a pattern is found, or partitions by number."""
 
     topics: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
@@ -60,7 +60,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """What a batch read is told. Raises ConfigurationError (`parse`) for what is missing, unknown, contradictory or wrong."""
+    """Options of a batch read. `parse` raises ConfigurationError for missing, unknown, contradictory or wrong ones."""
 
     subscription: Subscription
     starting: Bound
@@ -99,7 +99,7 @@ class ReadOptions:
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """What a batch write is told. Raises ConfigurationError (`parse`) as ReadOptions."""
+    """Options of a batch write. `parse` raises ConfigurationError as that of ReadOptions does."""
 
     topic: str | None
     client: ProducerOptions = field(repr=False)
@@ -111,7 +111,7 @@ class WriteOptions:
 
 
 def with_headers(options: Mapping[str, str]) -> bool:
-    """Whether rows have a column of headers."""
+    """True if rows have a column of headers."""
     return _Given(options).get("includeHeaders", _boolean, False)
 
 

@@ -1,4 +1,4 @@
-"""What a batch read will read, asked of the cluster once on the driver: which partitions, and from where to where."""
+"""Plan of a batch read, made on the driver: asks the cluster once for the partitions and their offsets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `kafka.*` options of a data source as options of the client: what the JVM connector refuses is refused here too."""
+"""The `kafka.*` options of a data source as options of the client: those that the JVM connector refuses are refused too."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NO_EFFECT = {
     "receive.buffer.bytes",
     "send.buffer.bytes",
 }
-"""What only tunes the Java client's connections."""
+"""Properties that only tune the Java client's connections."""
 _NO_EFFECT_READING = _NO_EFFECT | {
     "group.id",  # no group is joined
     "group.instance.id",
@@ -44,13 +44,13 @@ _NO_EFFECT_READING = _NO_EFFECT | {
 }
 
 _FETCH_MAX_WAIT_MS = 10
-"""Only records that exist are asked for; a fetch left waiting at a partition's end would hold up the next task's."""
+"""Milliseconds; tasks fetch only records that exist, and one left waiting at a partition's end holds up the next task."""
 _MAX_PARTITION_FETCH_BYTES = 4_194_304
-"""A task reads one partition: at 1 MiB, Kafka's default, round trips cost it a third of its speed."""
+"""Bytes; a task reads one partition, and at 1 MiB, Kafka's default, round trips cost it a third of its speed."""
 
 
 def consumer_options(options: Mapping[str, str]) -> ConsumerOptions:
-    """All consumer options of a source's options. Raises ConfigurationError for what is missing, unknown, wrong or refused."""
+    """All consumer options of a source's options. Raises ConfigurationError for missing, unknown, wrong or refused ones."""
     properties = _properties(options, _REFUSED_READING, _NO_EFFECT_READING, "source")
     isolation = properties.pop("isolation.level", "read_uncommitted")
     if isolation != "read_uncommitted":
@@ -76,7 +76,7 @@ def split_options(options: ConsumerOptions) -> tuple[ConnectionOptions, Consumer
 
 
 def _properties(options: Mapping[str, str], refused: Mapping[str, str], ignored: set[str], kind: str) -> dict[str, str]:
-    """The Kafka properties that count, without the prefix."""
+    """The Kafka properties that have an effect, without the prefix."""
     given = {name.removeprefix(PREFIX): value for name, value in options.items() if name.startswith(PREFIX)}
     if "bootstrap.servers" not in given:
         raise ConfigurationError(f"option 'kafka.bootstrap.servers' must be specified for the Kafka {kind}: host:port,...")

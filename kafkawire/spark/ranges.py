@@ -22,11 +22,11 @@ class OffsetRange:
 
     @property
     def size(self) -> int:
-        """Offsets in it; records are as many or fewer."""
+        """Number of offsets; there are as many records or fewer."""
         return self.end - self.start
 
     def cut(self, parts: int) -> list[OffsetRange]:
-        """The same in `parts` ranges of about the same size."""
+        """Cut a range into `parts` ranges of about one size."""
         bounds = [self.start]
         for left in range(parts, 0, -1):
             bounds.append(bounds[-1] + (self.end - bounds[-1]) // left)
@@ -46,7 +46,7 @@ def divide(
 
 
 def _divide_large(ranges: Sequence[OffsetRange], wanted: int) -> list[OffsetRange]:
-    """Cut ranges by their share of all offsets; those too small to be cut leave the rest of `wanted` to the others."""
+    """Cut ranges by their share of all offsets; ranges too small to be cut leave their share of `wanted` to the others."""
     total = sum(one.size for one in ranges)
     large = [one for one in ranges if _share(one.size, total, wanted) > 1]
     large_total = sum(one.size for one in large)

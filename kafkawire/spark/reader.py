@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["BatchReader", "read_range"]
 
 POLL_SECONDS = 0.1
-"""How soon the end of a range is noticed that ends in offsets without records."""
+"""Seconds between looks for the end of a range that ends in offsets without records."""
 BATCH_ROWS = 50_000
-"""More than one Fetch brings of records of 100 bytes: cutting that up and joining it again costs a fifth of a reader's time."""
+"""Rows of an Arrow batch: more 100-byte records than one Fetch brings, since cutting fetches up costs a fifth of the time."""
 
 
 class BatchReader(DataSourceReader):
-    """Reads what the options name. Spark pickles it before `partitions` is called, so the ranges are in the partitions."""
+    """Reader of a batch. Spark pickles it before `partitions` is called, so the ranges are in the partitions."""
 
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
@@ -52,8 +52,8 @@ class BatchReader(DataSourceReader):
 def read_range(consumer: Consumer, wanted: OffsetRange, *, headers: bool, patience: float) -> Iterator[pa.RecordBatch]:
     """The records of a range, all of them or an error.
 
-    The range ends where the consumer's position says so: the last offsets may have no record, after compaction and around
-    transactions. Raises OffsetOutOfRangeError for records that are gone, TimeoutError after `patience` seconds in which
+    The consumer's position tells the end of the range: after compaction and around transactions the last offsets may have no
+    record. Raises OffsetOutOfRangeError for records that are gone, TimeoutError after `patience` seconds in which
     nothing came (BootstrapError where no broker could be reached at all), or what the client raises.
     """
     consumer.assign([wanted.tp])

@@ -1,4 +1,4 @@
-"""The columns of rows that are read, and what the columns of rows to be written may be."""
+"""Columns of rows that are read, and checks of the columns of rows to be written."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WRITABLE: dict[str, tuple[str, tuple[type[DataType], ...]]] = {
 
 
 def read_schema(*, headers: bool) -> StructType:
-    """The JVM connector's columns; what a record has not, headers too, is null."""
+    """The JVM connector's columns; parts that a record does not have, headers too, are null."""
     fields = [
         StructField("key", BinaryType()),
         StructField("value", BinaryType()),
@@ -59,5 +59,5 @@ def check_writable(schema: StructType, topic: str | None) -> None:
 
 
 def _is_headers(kind: DataType) -> bool:
-    """By names and types: whether nulls may occur is no matter."""
+    """True for the names and types of a headers column, with or without nulls."""
     return kind.simpleString() == _HEADERS.simpleString()

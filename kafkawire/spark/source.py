@@ -1,4 +1,4 @@
-"""The data source as Spark knows it: its name, its columns, its reader and its writer."""
+"""The data source that Spark calls: its name, columns, reader and writer."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class KafkaSource(DataSource):
 
 
 class _NoStreamReader(DataSourceStreamReader):
-    """Raises at its first use: where `streamReader` itself raises, Spark 4.3 tells only an error of its own that follows."""
+    """Reader that raises at its first use: where `streamReader` itself raises, Spark 4.3 shows only an error of its own."""
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802 - Spark's name
         raise ConfigurationError(NO_STREAMING)

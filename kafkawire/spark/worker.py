@@ -1,7 +1,7 @@
-"""What stays in a Python worker from one task to the next: open clients, and memory that is not collected over and over.
+"""State that a Python worker keeps between tasks: open clients, and objects that the garbage collector leaves alone.
 
 Spark reuses its workers, and their modules with them as long as the package is importable there. A worker runs one task at a
-time, so nothing here needs a lock.
+time, so no state here needs a lock.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["Kept", "connections", "producers"]
 T = TypeVar("T")
 
 IDLE_SECONDS = 300.0
-"""After this long without use a client is closed when the next one is asked for; the JVM connector waits as long."""
+"""Seconds without use after which a client is closed when the next one is lent; the JVM connector's time too."""
 
 
 class Kept(Generic[T]):
-    """Clients of one kind by the options they were made with. Each is lent to one task at a time."""
+    """Clients of one kind, kept by their options. Each is lent to one task at a time."""
 
     def __init__(self, make: Callable[[Any], T], close: Callable[[T], None]) -> None:
         self._make = make
@@ -72,9 +72,9 @@ def _is_retry() -> bool:
 
 @functools.cache
 def _freeze_once() -> None:
-    """Let the collector pass over what is loaded by the end of the first task.
+    """Exempt all objects loaded by the end of the first task from garbage collection.
 
-    PySpark's worker collects garbage after every task, which takes 27 ms with pyarrow and numpy loaded and 3 ms so.
+    PySpark's worker collects garbage after every task, which takes 27 ms with pyarrow and numpy loaded, 3 ms with these exempt.
     """
     if TaskContext.get() is not None:
         gc.freeze()

@@ -1,4 +1,4 @@
-"""Batch writes: each task sends its Arrow batches through one producer and waits until all is acknowledged."""
+"""Batch writes: each task sends its Arrow batches through one producer and waits until all records are acknowledged."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class BatchWriter(DataSourceArrowWriter):
 
 
 class _Sending:
-    """What one task has sent and not seen acknowledged; the first error ends the task."""
+    """Records of one task that are sent and not yet acknowledged; the first error ends the task."""
 
     def __init__(self, producer: Producer) -> None:
         self._producer = producer
@@ -102,7 +102,7 @@ def by_topic(batch: pa.RecordBatch, topic: str | None) -> Iterator[tuple[str, pa
 
 
 def _milliseconds(column: Any) -> Any:
-    """Timestamps as Kafka has them; now where there is none."""
+    """Timestamps in milliseconds since the epoch, as Kafka has them; now where there is none."""
     import pyarrow as pa
 
     return column.cast(pa.timestamp("ms", column.type.tz), safe=False).cast(pa.int64()).fill_null(time.time_ns() // 1_000_000)

@@ -29,7 +29,7 @@ class TlsStream:
         """The client said goodbye, or broke the protocol; there may be an alert to send."""
 
     def received(self, data: bytes) -> bytes:
-        """What the bytes from the network hold."""
+        """Decrypt bytes from the network."""
         self._incoming.write(data)
         plain = []
         try:
@@ -51,5 +51,5 @@ class TlsStream:
             self._object.write(part)
 
     def outgoing(self) -> bytes:
-        """What is to be written to the network: records, handshake messages, alerts."""
+        """Bytes to be written to the network: records, handshake messages, alerts."""
         return self._outgoing.read()

@@ -30,13 +30,13 @@ KINDS: Final = ("request", "response", "records", "txnindex", "pcap")
 FILES: Final = {".log": "records", ".txnindex": "txnindex"}
 """Suffix of a partition's file -> its content."""
 LONGEST_PATH: Final = 4096
-"""Characters; what is longer is no path on any system."""
+"""Characters of the longest path on any system."""
 SHORTEST_BATCH: Final = 14
-"""What the length of the shortest message of any format says."""
+"""Length field of the shortest message of any format."""
 HIGHEST_OFFSET: Final = 1 << 48
-"""A batch whose first offset is beyond this is taken for something else."""
+"""Highest first offset of bytes that are taken for a batch."""
 ENOUGH: Final = 64
-"""Bytes by which text is told from others."""
+"""Number of first bytes by which text is recognised."""
 DIRECTORY: Final = re.compile(r"(?P<topic>.+)-\d+")
 """A partition's directory on a broker's disk."""
 
@@ -77,7 +77,7 @@ def _open(source: str, stack: ExitStack) -> tuple[BufferedReader, Path | None]:
 
 
 def _without_text(stream: BufferedReader) -> BufferedReader:
-    """The stream, or what stands in it as text."""
+    """The stream, decoded if it holds text."""
     return _from_text(stream.read().decode("ascii", "replace")) if is_text(stream.peek(ENOUGH)) else stream
 
 
@@ -90,7 +90,7 @@ def _from_text(text: str) -> BufferedReader:
 
 
 def _kind(start: bytes, path: Path | None) -> str:
-    """What the input is, by its first bytes."""
+    """Kind of the input, by its first bytes."""
     if is_capture(start):
         return "pcap"
     if path is not None and path.suffix in FILES:
@@ -134,7 +134,7 @@ def _lines(stream: BufferedReader, kind: str, api: int, version: int | None, top
 
 
 def _print(lines: Iterator[Line]) -> None:
-    """Print the lines, and to standard error what they say could not be read."""
+    """Print the lines, and their errors to standard error."""
     failed = False
     for line in lines:
         click.echo(json.dumps(line, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""TCP connections out of a capture: segments in their order again, and what client and broker say to each other in them."""
+"""TCP connections of a capture: puts segments in order, and reads the messages of both directions."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Connection:
         self._last: Line = {}
 
     def take(self, segment: Segment) -> Iterator[Line]:
-        """What this segment completes."""
+        """Take a segment; yields the messages that it completes."""
         self._last = _where(segment)
         if segment.syn:
             self._client = segment.dst if segment.ack else segment.src
@@ -101,14 +101,14 @@ class Connection:
                 yield from self._read(segment, data)
 
     def end(self) -> Iterator[Line]:
-        """Nothing more comes: bytes that are missing are lost."""
+        """End the connection: bytes that are still missing are lost."""
         lost = any(direction.ahead for direction in self._directions.values())
         if lost and self._is_kafka and not self._over:
             yield self._last | {"error": "bytes of this connection are missing in the capture"}
         self._over = True
 
     def _joins(self, segment: Segment) -> bool:
-        """Whether a direction whose beginning was not captured can be read from here on."""
+        """True if a direction whose beginning was not captured can be read from here on."""
         if segment.src in self._directions:
             return True
         if self._client is None and looks_like_request(segment.payload):

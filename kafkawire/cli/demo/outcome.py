@@ -1,4 +1,4 @@
-"""What came out of the demo, and whether all of it arrived."""
+"""Outcome of the demo, and the check that all records arrived."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Outcome"]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What went in at one end and came out at the other."""
+    """Counts and summaries of each step of the demo."""
 
     loaded: int
     """Flights in the data set."""
@@ -38,7 +38,7 @@ class Outcome:
         )
 
     def differences(self) -> list[str]:
-        """What should be the same and is not."""
+        """Differences between counts, and between summaries, that should be equal, in words."""
         carriers, consumed = len(self.carriers), len(self.consumed)
         pairs = [
             ("flights produced", self.produced, "loaded", self.loaded),

@@ -1,4 +1,4 @@
-"""What the demo shows: the progress of each step, and the tables at the end."""
+"""Report of the demo on the terminal: the progress of each step, and the tables at the end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Report", "Step"]
 
 @dataclass(slots=True)
 class Step:
-    """One step: how many messages went through, in how many seconds."""
+    """One step: its count of messages and its seconds."""
 
     title: str
     advance: Callable[[int], None]
@@ -44,7 +44,7 @@ class Report:
 
     @contextmanager
     def step(self, title: str, total: int | None = None) -> Iterator[Step]:
-        """Time a step, with `total` messages if that is known; what it did goes into the `messages` of the step yielded."""
+        """Time a step, of `total` messages if that is known; the block stores its count in the step's `messages`."""
         counted = [] if total is None else [MofNCompleteColumn()]
         columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), *counted, TimeElapsedColumn()
         with Progress(*columns, console=self.console, transient=True, disable=not self.console.is_terminal) as progress:
@@ -58,7 +58,7 @@ class Report:
         self.line(f"{title}{done} in {step.seconds:.1f} s")
 
     def line(self, text: str) -> None:
-        """Print a line as it is: not wrapped, nothing in it taken for markup."""
+        """Print a line without wrapping or markup."""
         self.console.print(text, soft_wrap=True, markup=False, highlight=False)
 
     def print_steps(self) -> None:

@@ -1,4 +1,4 @@
-"""The demo's part in Spark, seen from outside: whether it can run here, and how it is run and ended."""
+"""Runs the demo's Spark job in a process of its own, where PySpark and Java are installed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ADVICE = f"install Java {OLDEST_JAVA}+, and put it on the PATH or set JAVA_HOME"
 
 
 def lacking() -> str | None:
-    """What is missing for Spark, and how to get it; None if it can run."""
+    """Advice on installing the package or the Java that Spark lacks here; None if it can run."""
     if find_spec("pyspark") is None:
         return f"PySpark is not installed: pip install 'kafkawire[spark]', and {ADVICE}"
     java = _java()
@@ -71,12 +71,12 @@ def _spark_options(client: ConnectionOptions) -> dict[str, str]:
 
 @contextmanager
 def run(client: ConnectionOptions, *topics: str) -> Iterator[SparkJob]:
-    """Run the job as long as the context; nothing of it is left afterwards.
+    """Run the job for as long as the context lasts; all its processes have ended afterwards.
 
     It reads the options from stdin, since there may be secrets among them.
 
     It is a process of its own because PySpark, when it is interrupted while it starts the JVM, leaves one behind that never
-    ends. As a group of processes all of it gets the signal to end, and a Ctrl-C only through here. What Spark and the JVM
+    ends. As a group of processes, job and JVM get the signal to end, and a Ctrl-C only through here. What Spark and the JVM
     write to stderr, which no setting silences altogether, goes to a file.
     """
     on_terminate = signal.signal(signal.SIGTERM, signal.default_int_handler)  # it has to clean up as Ctrl-C has

@@ -1,4 +1,4 @@
-"""The demo's steps with kafkawire alone: all of them, since Spark may be missing."""
+"""The demo's steps with kafkawire alone, for use without Spark and beside it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kafkawire.cli.demo.data import Carrier, flights
 __all__ = ["consume", "count_records", "load", "produce", "summarize", "write"]
 
 CHUNK = 1000
-"""How many records between two reports of progress."""
+"""Records between two reports of progress."""
 
 FLUSH_TIMEOUT = 60.0
-"""Seconds for what is still in the producer's buffer, which is more than one answer takes."""
+"""Seconds to wait for records that are still in the producer's buffer."""
 
 Advance = Callable[[int], None]
-"""Takes how many more records are through."""
+"""Called with the number of further records that are done."""
 
 
 def load(limit: int | None, advance: Advance) -> list[tuple[bytes, bytes]]:
@@ -34,8 +34,8 @@ def load(limit: int | None, advance: Advance) -> list[tuple[bytes, bytes]]:
 def produce(connection: Connection, topic: str, records: Collection[tuple[bytes, bytes]], advance: Advance) -> int:
     """Send (key, value) pairs, and wait until the brokers have them; returns how many they acknowledged.
 
-    Raises why one of them was not written, as far as it asks: for one record of each chunk. To keep what `send` returns of
-    every record would cost a quarter of the speed.
+    Raises the error of a record that was not written, of the one record of each chunk whose handle it keeps: keeping every
+    handle would cost a quarter of the speed.
     """
     deliveries = []
     producer = Producer(connection=connection, compression_type="lz4")
@@ -77,7 +77,7 @@ def write(connection: Connection, topic: str, carriers: Iterable[Carrier]) -> in
 
 
 def count_records(connection: Connection, topic: str) -> int:
-    """How many records a topic holds that nothing was deleted from."""
+    """Number of records of a topic that nothing was deleted from."""
     with Consumer(connection=connection) as consumer:
         partitions = [(topic, partition.index) for partition in connection.partitions(topic)]
         return sum(consumer.end_offsets(partitions).values())

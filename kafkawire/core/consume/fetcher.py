@@ -40,7 +40,7 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class CompletedFetch:
-    """What one Fetch has brought: answers for some partitions, and an error for the others."""
+    """Outcome of one Fetch: answers for some partitions, and an error for the others."""
 
     address: Address
     """Broker that was asked."""

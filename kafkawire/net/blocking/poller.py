@@ -37,7 +37,7 @@ In between, the main thread may wait for another one to give up the GIL, which m
 """
 
 _ATTEMPTS = (1, 2, 3, 4, 5)
-"""How often leaving is begun anew when interrupted. A tuple: making a range would be a call, and open to interrupts."""
+"""Attempts to leave a wait when interrupts cut them off. A tuple: making a range would be a call, and open to interrupts."""
 
 
 class Poller(Driver):

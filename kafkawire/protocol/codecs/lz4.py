@@ -37,7 +37,7 @@ class _Blocks(NamedTuple):
     decompress: Callable[[memoryview, int], Buffer]
     """Of a block and the most that may come out of it."""
     decompress_linked: Callable[[memoryview, int, bytes], Buffer]
-    """The same, of a block that repeats what came before it."""
+    """Decompresses a block that refers to output of the blocks before it."""
 
 
 def compress(data: Buffer, level: int | None, magic: int) -> bytes:

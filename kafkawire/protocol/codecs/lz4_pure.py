@@ -39,7 +39,7 @@ def _put_length(out: bytearray, length: int) -> None:
 
 
 def decompress_block(block: bytes, most: int, window: bytes = b"") -> bytes:
-    """What a block stands for, `most` bytes at the most; `window` is what came before, for linked blocks.
+    """Decompress a block, to `most` bytes at the most; `window` is the output before it, for linked blocks.
 
     Raises ValueError or IndexError on bad data.
     """

@@ -1,4 +1,4 @@
-"""What snappy and LZ4 have in common: finding repeats in a block, and copying from what was already put out."""
+"""LZ77 for snappy and LZ4: finds repeats in a block, and copies from earlier output."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def repeats(block: bytes, search_end: int, match_end: int) -> Iterator[tuple[int
 
 
 def _common(block: bytes, earlier: int, at: int, end: int) -> int:
-    """How many bytes from `at` on equal those from `earlier` on."""
+    """Number of bytes from `at` on that equal the bytes from `earlier` on."""
     length = _SHORTEST
     step = 16
     while (

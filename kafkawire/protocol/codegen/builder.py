@@ -1,4 +1,4 @@
-"""What the decoder and the encoder under construction have in common: source lines, constants, runs of fixed-width values."""
+"""Base of the decoder and the encoder under construction: source lines, constants, runs of fixed-width values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NAMES: dict[str, Any] = {
     "unknown_tags": wire.unknown_tags,
     "uuid16": wire.uuid16,
 }
-"""What generated code calls."""
+"""Names that generated code may call."""
 
 
 class Builder:
@@ -93,11 +93,11 @@ class Builder:
         return self.names[function]
 
     def has(self, field: Field) -> bool:
-        """Whether this version has the field."""
+        """True if this version has the field."""
         return self.version in field.versions
 
     def nullable(self, field: Field) -> bool:
-        """Whether None travels in this version."""
+        """True if the field may be null in this version."""
         return self.version in field.nullable
 
     def tagged(self, cls: type[Struct]) -> list[Field]:
@@ -105,13 +105,13 @@ class Builder:
         return [f for f in cls.fields if f.tag is not None and self.has(f)]
 
     def is_fixed(self, cls: type[Struct]) -> bool:
-        """Whether this version has only fixed-width fields in the struct, so that each takes the same number of bytes."""
+        """True if the struct has only fixed-width fields in this version, so that all values are of one size."""
         fields = [f for f in cls.fields if self.has(f)]
         plain = all(isinstance(f.element, Wire) and f.element.code and not f.array for f in fields)
         return bool(fields) and plain and not self.flexible
 
     def has_records(self, cls: type[Struct]) -> bool:
-        """Whether there is a records field somewhere in the struct."""
+        """True if there is a records field somewhere in the struct."""
         return any(
             f.element is wire.RECORDS or (isinstance(f.element, type) and self.has_records(f.element))
             for f in cls.fields

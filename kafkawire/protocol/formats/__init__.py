@@ -1,7 +1,7 @@
-"""What Kafka writes that is neither request nor response: one module a family, declarations only, loaded when first asked for.
+"""Kafka's formats that are neither request nor response: one module a family, declarations only, loaded at first use.
 
-Three modules are code: `versioned` for the form that most of these travel in, `members` for what consumers of a group tell
-each other, `logged` for records that brokers write for themselves.
+Three modules are code: `versioned` for the form that most of these travel in, `members` for the data that consumers
+of a group exchange, `logged` for records that brokers write for themselves.
 """
 
 from __future__ import annotations

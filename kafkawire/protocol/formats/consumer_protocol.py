@@ -1,4 +1,4 @@
-"""What the members of a classic consumer group tell their leader, and what it assigns (KIP-429, KIP-792, KIP-881)."""
+"""Subscriptions of the members of a classic consumer group, and assignments by its leader (KIP-429, KIP-792, KIP-881)."""
 
 from kafkawire.protocol.schema import Message, Struct, field
 from kafkawire.protocol.wire import Bytes, Int32, String

@@ -1,4 +1,4 @@
-"""What the members of a classic consumer group tell their leader and get from it, from bytes as any client wrote them."""
+"""Subscriptions and assignments of a classic consumer group, from bytes as any client wrote them."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["decode_assignment", "decode_sticky_user_data", "decode_subscription"
 
 
 def decode_subscription(metadata: Buffer) -> ConsumerProtocolSubscription:
-    """What a member of any age subscribes to. Raises DecodeError."""
+    """Decode a member's subscription, of any version. Raises DecodeError."""
     cls: Any = data("ConsumerProtocolSubscription")
     found: ConsumerProtocolSubscription = decode_versioned(cls, metadata, newer=True).message
     return found
 
 
 def decode_assignment(assignment: Buffer) -> ConsumerProtocolAssignment:
-    """What a leader of any age assigns; empty bytes assign nothing (trap 86). Raises DecodeError."""
+    """Decode an assignment by the leader, of any version; empty bytes assign nothing (trap 86). Raises DecodeError."""
     cls: Any = data("ConsumerProtocolAssignment")
     found: ConsumerProtocolAssignment = decode_versioned(cls, assignment, newer=True).message if len(assignment) else cls()
     return found
 
 
 def decode_sticky_user_data(user_data: Buffer) -> StickyAssignorUserData:
-    """What the sticky assignor keeps in the user data of a subscription; empty bytes are nothing. Raises DecodeError.
+    """Decode the sticky assignor's user data in a subscription; empty bytes are no data. Raises DecodeError.
 
-    No number tells the versions apart: what does not fill version 1 is version 0, as for Java.
+    The data has no version number: bytes too short for version 1 are version 0, as in Java's client.
     """
     cls: Any = data("StickyAssignorUserData")
     try:

@@ -15,7 +15,7 @@ from kafkawire.protocol.records.columns import IntColumn, RecordColumns
 __all__ = ["arrow_schema", "no_rows", "to_arrow"]
 
 _MOST_BYTES = (1 << 31) - 1
-"""What the int32 offsets of Arrow's binary type can address (trap 136)."""
+"""Most bytes that the int32 offsets of Arrow's binary type can address (trap 136)."""
 _MOST_MILLISECONDS = (1 << 63) // 1000 - 1
 
 _HEADER = pa.struct([("key", pa.string()), ("value", pa.binary())])
@@ -38,7 +38,7 @@ def arrow_schema(headers: bool = False) -> pa.Schema:
 
 
 def no_rows(headers: bool = False) -> pa.RecordBatch:
-    """What `to_arrow` makes of no records."""
+    """A table without rows, with the columns of `to_arrow`."""
     return pa.RecordBatch.from_pylist([], schema=arrow_schema(headers))
 
 
@@ -113,7 +113,7 @@ def _gather(np: Any, columns: RecordColumns, starts: Any, ends: Any) -> pa.Array
 
 
 def _from_lists(columns: RecordColumns, topic: str, partition: int) -> list[pa.Array]:
-    """The same from lists, without numpy."""
+    """Arrays from lists, without numpy."""
     stamps = columns.timestamps
     _check_range(min(stamps, default=0), max(stamps, default=0))
     timestamps = pa.array([None if stamp == -1 else stamp * 1000 for stamp in stamps], _TIMESTAMP)

@@ -1,4 +1,4 @@
-"""What a fetch holds: the batches one after the other, told apart and checked by their headers; nothing is unpacked yet."""
+"""Batches of a fetch, told apart and checked by their headers; nothing is unpacked yet."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RecordBatch:
     base_offset: int
     """Of a compressed message of formats 0 and 1, which only tells its last: that."""
     next_offset: int
-    """Where to go on reading, past records that compaction removed (traps 32, 33)."""
+    """Offset of the next fetch, past records that compaction removed (traps 32, 33)."""
     leader_epoch: int
     codec: Codec
     timestamp_type: int
@@ -55,15 +55,15 @@ class RecordBatch:
     has_delete_horizon: bool
     """Compaction has set the time from which tombstones and markers may go (KIP-534): it stands as the base timestamp."""
     base_timestamp: int
-    """What the records' deltas are relative to, whatever it stands for (trap 36)."""
+    """Timestamp that the records' deltas are added to, which need not be any record's (trap 36)."""
     max_timestamp: int
     count: int
     """Records, -1 where a compressed message of formats 0 and 1 does not tell."""
     buffer: Buffer
-    """What the batch was found in."""
+    """Buffer that holds the batch."""
     start: int
     end: int
-    """Where in the buffer it lies."""
+    """Bounds of the batch in the buffer."""
 
     @property
     def size(self) -> int:

@@ -67,7 +67,7 @@ def decode(shared: SharedBytes, spans: Sequence[Span]) -> RecordColumns:
 
 
 def _boundaries(data: Buffer, spans: Sequence[Span]) -> tuple[Ints, Ints]:
-    """Where each record starts and ends."""
+    """Start and end of each record."""
     walk = _Walk(data)
     for span in spans:
         try:
@@ -116,7 +116,7 @@ class _Walk:
         return at
 
     def _equal_sizes(self, at: int, count: int) -> tuple[int, int]:
-        """How many records have the size of the one at `at`, and where they end."""
+        """Number of records of the same size from `at` on, and where they end."""
         length, body = read_varint(self._data, at)
         step = body - at + length
         if step <= 0:
@@ -173,7 +173,7 @@ class _Fields:
         return self._data.take(at, mode="clip")
 
     def skip(self, at: Ints) -> Ints:
-        """Where the varints at `at` end."""
+        """Ends of the varints at `at`."""
         more = self.bytes_at(at) >= 0x80
         at = at + 1
         while more.any():

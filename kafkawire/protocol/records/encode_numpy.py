@@ -93,7 +93,7 @@ def _encode_rows(columns: Columns, stamp: bytes, deltas: Sequence[bytes]) -> byt
 
 
 def _behind_delta(columns: Columns) -> list[bytes | Sequence[Buffer | None]] | None:
-    """What is behind the offset delta: columns, and what all records have; None if the records are not of one shape."""
+    """Parts of a record behind the offset delta: columns, and constant bytes; None if the records are not of one shape."""
     values, keys, _, headers = columns
     pieces: list[bytes | Sequence[Buffer | None]] = [NULL if keys is None else keys, values]
     if headers is None:
@@ -112,7 +112,7 @@ def _behind_delta(columns: Columns) -> list[bytes | Sequence[Buffer | None]] | N
 
 
 def _seem_alike(items: Sequence[Buffer | None], start: int, end: int) -> bool:
-    """Whether three of them are, so that it is worth looking at all."""
+    """True if three sample records have one shape, so that a look at all records is worthwhile."""
     first, middle, last = items[start], items[(start + end) // 2], items[end - 1]
     if first is None or middle is None or last is None:
         return False

@@ -45,7 +45,7 @@ _PROBES = 8
 
 
 class Columns(NamedTuple):
-    """What `encode_columns` is given."""
+    """Arguments of `encode_columns`: one column for each part of the records."""
 
     values: Sequence[Buffer | None]
     keys: Sequence[Buffer | None] | None
@@ -193,7 +193,7 @@ def pair_columns(headers: Sequence[Iterable[Header] | None]) -> list[list[Header
 
 
 def encode_headers(headers: Iterable[Header]) -> bytes:
-    """Those of one record. Order and duplicates are kept (trap 37)."""
+    """Encode the headers of one record. Order and duplicates are kept (trap 37)."""
     parts: list[bytes] = []
     count = 0
     for name, value in headers:
@@ -209,18 +209,18 @@ def encode_header_name(name: str) -> bytes:
 
 
 class _Body:
-    """What is behind the offset delta of all records: a column for each piece, of one for each record or one for all."""
+    """Parts of all records behind the offset delta: a column for each piece, with a value for each record or one for all."""
 
     __slots__ = ("before", "columns", "common", "varying")
 
     def __init__(self) -> None:
         self.columns: list[bytes | Sequence[Buffer]] = []
         self.before = b""
-        """What all records have before the next column."""
+        """Constant bytes that all records have before the next column."""
         self.common = 0
         """Bytes that every record takes."""
         self.varying: list[tuple[Sequence[Any], dict[Any, int]]] = []
-        """What each takes besides: codes, one for each record, and the bytes for each different code."""
+        """Sizes that differ: codes, one for each record, and the bytes for each different code."""
 
     def sizes(self) -> tuple[Sequence[Any], dict[Any, int]]:
         """Codes, one for each record, and the bytes beside the common for each different code; nothing if nothing varies."""

@@ -1,4 +1,4 @@
-"""Where things are in record batches and messages: the one description that readers and writers share."""
+"""Layout of record batches and messages, shared by readers and writers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 UP_TO_MAGIC: Final = Struct(">qiib")
 """Offset, length, (leader epoch, or the checksum before format 2), magic: alike in all formats (trap 44)."""
 LENGTH_END: Final = 12
-"""What a length counts begins here."""
+"""End of the length field; the length counts the bytes from here on."""
 
 BATCH_HEADER: Final = Struct(">qiibIhiqqqhii")
 """Base offset, length, leader epoch, magic, checksum, attributes, last offset delta, base timestamp, largest timestamp,
@@ -37,7 +37,7 @@ BATCH_OVERHEAD: Final = BATCH_HEADER.size
 """Bytes of a batch before its records."""
 CRC_AT: Final = 17
 CRC_FROM: Final = 21
-"""What is before this may be changed by a broker without a new checksum (trap 25)."""
+"""Start of the bytes under the checksum; a broker may change those before it without a new one (trap 25)."""
 SHORTEST_RECORD: Final = 7
 """Length, attributes, two deltas, three counts: a byte each."""
 

@@ -87,10 +87,10 @@ def read_rows(batch: RecordBatch, data: bytes, start: int, end: int, shift: int)
 
 
 def offset_shift(batch: RecordBatch, inner: Buffer) -> int:
-    """What to add to the offsets inside a compressed message, given the set that it unpacks to.
+    """Number to add to the offsets inside a compressed message, given the set that it unpacks to.
 
-    Format 0 has them absolute (trap 47). In format 1 they are relative and the outer offset is that of the last, gaps and
-    all; an outer offset of 0 comes from old librdkafka and means nothing (trap 46).
+    Format 0 has absolute offsets (trap 47). In format 1 they are relative, and the outer offset is the last record's, gaps
+    included; an outer offset of 0 comes from old librdkafka and means nothing (trap 46).
     """
     last = _last_offset(inner)
     if last is None:

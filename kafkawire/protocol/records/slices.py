@@ -35,7 +35,7 @@ class Slice:
 
     columns: RecordColumns
     next_offset: int
-    """Where to go on reading behind them."""
+    """Offset of the next record behind the slice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,5 +119,5 @@ def _most_rows(span: Span) -> int:
 
 
 def _exceeds(span: Span) -> bool:
-    """Whether the records are more than a slice; one record always is a slice."""
+    """True if the records are more than a slice may hold; a single record never is."""
     return _most_rows(span) > 1 and (span.end - span.start > SLICE_BYTES or _most_rows(span) > SLICE_RECORDS)

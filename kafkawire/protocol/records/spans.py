@@ -1,4 +1,4 @@
-"""Where the records of several batches lie, once what is compressed is unpacked: all in one buffer."""
+"""Spans of records: the records of several batches in one buffer, unpacked where they were compressed."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Span(NamedTuple):
     batch: RecordBatch
     start: int
     end: int
-    """Where the records of the batch end, also if others follow behind those of the span."""
+    """End of the batch's records, also if more of them follow behind the span."""
     records: int
-    """How many; of a compressed message of formats 0 and 1 the most that are wanted, -1 for all."""
+    """Number of records; of a compressed message of formats 0 and 1 the most that are wanted, -1 for all."""
     is_last: bool = True
-    """Whether the batch ends with them. Of a compressed message of formats 0 and 1 nobody knows before they are read."""
+    """True if the batch ends with the span. For a compressed message of formats 0 and 1 only reading it can tell."""
     shift: int = 0
-    """What to add to the offsets inside a compressed message of formats 0 and 1."""
+    """Number to add to the offsets inside a compressed message of formats 0 and 1."""
 
 
 def unpack(batch: RecordBatch, limit: int) -> Buffer:
@@ -66,7 +66,7 @@ def gather(batches: Sequence[RecordBatch], pieces: Sequence[Buffer]) -> tuple[Sh
 
 
 def _records_at(batch: RecordBatch) -> int:
-    """Where in its buffer the records of a batch begin; a message of formats 0 and 1 is its own record."""
+    """Index of a batch's first record in its buffer; a message of formats 0 and 1 is its own record."""
     return batch.start + (BATCH_OVERHEAD if batch.magic == 2 else 0)
 
 

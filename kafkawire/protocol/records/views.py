@@ -83,7 +83,7 @@ def arrow_schema(headers: bool = False) -> pa.Schema:
 
 
 def no_rows(headers: bool = False) -> pa.RecordBatch:
-    """What `to_arrow` makes of no records. Raises MissingDependencyError without pyarrow."""
+    """A table without rows, with the columns of `to_arrow`. Raises MissingDependencyError without pyarrow."""
     return _arrow.get().no_rows(headers)
 
 
