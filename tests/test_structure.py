@@ -19,9 +19,6 @@ MOST_MODULES = 14
 ONE_FILE_AN_API = ("mockbroker/broker/handlers",)
 """Folders that may grow with the protocol: their files are found by name."""
 
-CIRCLES_LEFT: list[set[str]] = []
-"""Circles that are still to be taken apart. Nothing may be added; modules that left a circle are to be taken out."""
-
 APART = (
     "kafkawire/net/blocking",  # each driver has its own Net, Link, Signal ... of the contract in net.base
     "kafkawire/net/aio",
@@ -30,9 +27,6 @@ APART = (
 
 KAFKAS_NAMES = ("kafkawire/protocol/messages", "kafkawire/protocol/formats")
 """Folders of structs, which have the names that Kafka gives them, in one file as in another."""
-
-NAMES_LEFT = {"_Blocks"}
-"""Class names that still stand for two classes of one package."""
 
 RIDDLES = ("What ", "The same", "The one ", "Those ")
 """Beginnings of docstrings that have no subject."""
@@ -97,10 +91,7 @@ def test_imports_are_seen_wherever_they_stand():
 
 
 def test_no_circle_of_imports():
-    found = circles(imports())
-    new = [circle for circle in found if not any(circle <= known for known in CIRCLES_LEFT)]
-    assert new == []
-    assert [known for known in CIRCLES_LEFT if known not in found] == [], "smaller or gone: update CIRCLES_LEFT"
+    assert circles(imports()) == []
 
 
 @pytest.mark.parametrize("top", ["kafkawire/core", "mockbroker"])
@@ -126,9 +117,7 @@ def test_a_class_name_means_one_class_of_its_package():
         for node in parsed(file).body:
             if isinstance(node, ast.ClassDef):
                 found[place, node.name].append(path)
-    twice = {name: paths for (_, name), paths in found.items() if len(paths) > 1}
-    assert {name: paths for name, paths in twice.items() if name not in NAMES_LEFT} == {}
-    assert twice.keys() >= NAMES_LEFT, "renamed: update NAMES_LEFT"
+    assert {name: paths for (_, name), paths in found.items() if len(paths) > 1} == {}
 
 
 def docstrings(tree: ast.AST) -> Iterator[ast.Constant]:

@@ -30,7 +30,7 @@ _STORED = 0x80000000
 """Set in the size of a block that is not compressed."""
 
 
-class _Blocks(NamedTuple):
+class _Lz4Blocks(NamedTuple):
     """An LZ4 block implementation."""
 
     compress: Callable[[memoryview, int | None], Buffer]
@@ -148,7 +148,7 @@ def _xxh32_short(data: bytes) -> int:
     return state ^ state >> 16
 
 
-def _lz4() -> _Blocks:
+def _lz4() -> _Lz4Blocks:
     module = import_module("lz4.block")
 
     def compress_block(block: memoryview, level: int | None) -> Buffer:
@@ -156,14 +156,14 @@ def _lz4() -> _Blocks:
             return module.compress(block, store_size=False)  # type: ignore[no-any-return]
         return module.compress(block, store_size=False, mode="high_compression", compression=level)  # type: ignore[no-any-return]
 
-    return _Blocks(
+    return _Lz4Blocks(
         compress_block,
         lambda block, most: module.decompress(block, uncompressed_size=most),
         lambda block, most, window: module.decompress(block, uncompressed_size=most, dict=window),
     )
 
 
-def _cramjam() -> _Blocks:
+def _cramjam() -> _Lz4Blocks:
     module = import_module("cramjam").lz4
 
     def compress_block(block: memoryview, level: int | None) -> Buffer:
@@ -176,10 +176,10 @@ def _cramjam() -> _Blocks:
         out = bytearray(most)
         return memoryview(out)[: module.decompress_block_into(block, out, output_len=most)]
 
-    return _Blocks(compress_block, decompress_block, _pure().decompress_linked)
+    return _Lz4Blocks(compress_block, decompress_block, _pure().decompress_linked)
 
 
-def _pyarrow() -> _Blocks:
+def _pyarrow() -> _Lz4Blocks:
     """Arrow's own frames link blocks; its raw codec does not, but can only read blocks whose size is known."""
     arrow = import_module("pyarrow")
     largest = bytes((_VERSION | _INDEPENDENT, 0x70))
@@ -195,19 +195,19 @@ def _pyarrow() -> _Blocks:
             raise ValueError("more bytes come out of an LZ4 block than it may hold")
         return out  # type: ignore[no-any-return]
 
-    return _Blocks(compress_block, decompress_block, _pure().decompress_linked)
+    return _Lz4Blocks(compress_block, decompress_block, _pure().decompress_linked)
 
 
-def _pure() -> _Blocks:
+def _pure() -> _Lz4Blocks:
     from kafkawire.protocol.codecs.lz4_pure import compress_block, decompress_block
 
-    return _Blocks(
+    return _Lz4Blocks(
         lambda block, level: compress_block(bytes(block)),
         lambda block, most: decompress_block(bytes(block), most),
         lambda block, most, window: decompress_block(bytes(block), most, window),
     )
 
 
-implementation: Accelerated[_Blocks] = Accelerated(
+implementation: Accelerated[_Lz4Blocks] = Accelerated(
     "lz4", ("lz4", _lz4), ("cramjam", _cramjam), ("pyarrow", _pyarrow), ("pure Python", _pure)
 )

@@ -18,7 +18,7 @@ _CHUNK = 32 * 1024
 """Java's block size."""
 
 
-class _Blocks(NamedTuple):
+class _SnappyBlocks(NamedTuple):
     """A raw snappy implementation."""
 
     compress: Callable[[Buffer], bytes]
@@ -70,26 +70,26 @@ def _decompress_block(block: memoryview, limit: int) -> bytes:
     return implementation.get().decompress(block, size, at + 1)
 
 
-def _python_snappy() -> _Blocks:
+def _python_snappy() -> _SnappyBlocks:
     module = import_module("snappy")
-    return _Blocks(module.compress, lambda block, size, start: module.uncompress(block))
+    return _SnappyBlocks(module.compress, lambda block, size, start: module.uncompress(block))
 
 
-def _pyarrow() -> _Blocks:
+def _pyarrow() -> _SnappyBlocks:
     codec = import_module("pyarrow").Codec("snappy")
-    return _Blocks(
+    return _SnappyBlocks(
         lambda data: codec.compress(data, asbytes=True), lambda block, size, start: codec.decompress(block, size, asbytes=True)
     )
 
 
-def _pure() -> _Blocks:
+def _pure() -> _SnappyBlocks:
     from kafkawire.protocol.codecs.snappy_pure import compress_block, decompress_block
 
-    return _Blocks(
+    return _SnappyBlocks(
         lambda data: compress_block(bytes(data)), lambda block, size, start: decompress_block(bytes(block[start:]), size)
     )
 
 
-implementation: Accelerated[_Blocks] = Accelerated(
+implementation: Accelerated[_SnappyBlocks] = Accelerated(
     "snappy", ("python-snappy", _python_snappy), ("pyarrow", _pyarrow), ("pure Python", _pure)
 )
