@@ -6,8 +6,8 @@
 MetadataRequest(topics=None)
 
 `encode_frame`, `decode_request` and `decode_response` deal in whole frames; the two ends of a connection, which cut a stream
-into them, are in `kafkawire.protocol.frames`. What is no request or response, such as
-subscriptions, control records and the records of the internal topics, has its classes under `data(name)`.
+into frames, are in `kafkawire.protocol.frames`. `data(name)` has the classes of other formats, such as subscriptions, control
+records and the records of the internal topics.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Accelerated(Generic[T]):
     """One feature with several implementations.
 
     `candidates` are pairs of a package's name and a loader that raises ImportError where the package is missing. `advice`
-    says what to install when none can be loaded; a feature whose last candidate is pure Python needs none.
+    names the package to install when no candidate can be loaded; a feature whose last candidate is pure Python needs none.
     """
 
     def __init__(self, feature: str, *candidates: tuple[str, Callable[[], T]], advice: str = "") -> None:

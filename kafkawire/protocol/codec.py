@@ -1,4 +1,4 @@
-"""Messages to bytes and back: the compiled codecs with their checks, and what to say when a value does not fit."""
+"""Messages to bytes and back: the compiled codecs with their checks, and errors that name the value that does not fit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def encode(message: Message, version: int) -> bytes:
 
 
 def encode_parts(message: Message, version: int) -> list[Buffer]:
-    """As `encode`, in parts: large records fields appear uncopied between the bytes around them."""
+    """The body of a message in parts: large records fields stand uncopied between other bytes. Raises as `encode`."""
     cls = type(message)
     compiled = codegen.encoder(cls, version)
     try:
@@ -52,7 +52,7 @@ def decode(cls: type[M], version: int, data: Buffer, offset: int = 0) -> M:
 
 
 def _find_fault(message: Message, version: int) -> str | None:
-    """Which field it was that did not encode: a slow walk, done once the fast way has failed."""
+    """The first field that does not encode: found by a slow walk, once the fast way has failed."""
     flexible = type(message).flexible
     return next(_faults(message, version, "", flexible is not None and version >= flexible), None)
 

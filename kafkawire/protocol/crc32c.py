@@ -1,6 +1,6 @@
 """CRC32C (Castagnoli), the checksum of record batches: by the crc32c package, else by the standard library alone.
 
-The pure way for more than a few bytes does polynomial arithmetic on Python's integers. A checksum is the remainder of the
+The pure form, for more than a few bytes, does polynomial arithmetic on Python's integers. A checksum is the remainder of the
 data, taken as a polynomial over GF(2), modulo the CRC's own polynomial; so anything may be replaced by something shorter with
 the same remainder. Modulo this polynomial x**6777 is x**484 + x**100 + 1, and squaring doubles all exponents: the leading
 part of a long number folds onto the rest with three shifts and three XORs, until a few bytes are left for the table method.
@@ -35,7 +35,7 @@ _Checksum = Callable[[Buffer, int], int]
 
 
 def crc32c(data: Buffer, value: int = 0) -> int:
-    """The CRC32C of `data`, or of what `value` is the checksum of followed by `data`."""
+    """The CRC32C of `data`; with `value`, a checksum of earlier bytes, that of those bytes followed by `data`."""
     return _implementation.get()(data, value)
 
 
@@ -52,7 +52,7 @@ def _table() -> list[int]:
 
 
 def crc32c_bytewise(data: Buffer, value: int = 0) -> int:
-    """The table method, one byte at a time."""
+    """CRC32C by the table method, one byte at a time."""
     table = _table()
     state = value ^ _ONES
     for byte in memoryview(data).cast("B"):
@@ -70,7 +70,7 @@ def crc32c_folded(data: Buffer, value: int = 0) -> int:
 
 
 def _fold(piece: memoryview, state: int) -> bytes:
-    """A few bytes whose checksum from an empty state is that of the piece from `state`.
+    """Fold a piece into a few bytes, whose checksum from an empty state equals the piece's from `state`.
 
     The lowest bit of the number is the coefficient of its highest power.
     """

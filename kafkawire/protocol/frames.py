@@ -39,7 +39,7 @@ MAX_FRAME_SIZE = 100 * 1024 * 1024
 """Bytes; Kafka's own limit for requests (socket.request.max.bytes)."""
 
 BUFFER_SIZE = 64 * 1024
-"""Frames that do not fit get a bytearray of their own and are received straight into it."""
+"""Bytes of the receive buffer. A larger frame gets a bytearray of its own and is received straight into it."""
 
 _SIZE = Packer(">i")
 _SIZE_AND_ID = Packer(">ii")
@@ -49,7 +49,7 @@ _LAST_ID = 0x7FFFFFFF
 
 @dataclass(slots=True)
 class RequestFrame:
-    """A request, ready but for its correlation id."""
+    """A request without its correlation id, otherwise ready to be sent."""
 
     api_key: int
     api_version: int
@@ -96,7 +96,7 @@ def decode_request(frame: Buffer) -> tuple[RequestHeader, Request]:
 
 
 def size_error(size: int, limit: int) -> DecodeError | NotKafkaError:
-    """Why a frame cannot have this size. Other protocols' first bytes, read as a size, give them away (trap 9)."""
+    """The error for a size that no frame can have. First bytes of other protocols, read as a size, are recognised (trap 9)."""
     start = _SIZE.pack(size)
     if start in (b"HTTP", b"GET ", b"POST", b"HEAD", b"PUT "):
         return NotKafkaError("the other side speaks HTTP, not Kafka: check host and port")
@@ -121,10 +121,10 @@ class ClientPeer:
     `request` may be called by any one thread at a time, beside the one reader that uses `get_buffer` and `received`.
     After an exception out of `received` other than an interrupt the stream is out of step and the connection must be closed.
 
-    An interrupt: Python delivers KeyboardInterrupt after calls, at loops and at function entries, so it can come out of the
-    middle of `received`, when the bytes have left the socket already. Whoever catches it calls `received` again with the same
-    number: until its last statements it only computes, and those are plain stores, between which no interrupt comes. For
-    the same reason an answered request is forgotten in the next call, not in the loop that finds its answer.
+    Interrupts: Python delivers KeyboardInterrupt after calls, at loops and at function entries, so it can come out of the
+    middle of `received`, when the bytes have left the socket already. The reader then calls `received` again with the same
+    number: up to its last statements `received` only computes, and those are plain stores, between which no interrupt comes.
+    For the same reason an answered request is forgotten in the next call, not in the loop that finds its answer.
     """
 
     __slots__ = ("_answered", "_big", "_big_view", "_buffer", "_end", "_filled", "_last_id", "_limit", "_view", "_waiting")
@@ -142,7 +142,7 @@ class ClientPeer:
         self._filled = 0
 
     def request(self, frame: RequestFrame, pending: object | None) -> list[Buffer]:
-        """Give the request its correlation id; what to write. With `pending` None no response will come (acks=0, trap 11)."""
+        """Give the request its correlation id; the parts to write. If `pending` is None no response comes (acks=0, trap 11)."""
         self._last_id = new_id = self._last_id + 1 & _LAST_ID
         start = _REQUEST_START.pack(8 + frame.size, frame.api_key, frame.api_version, new_id)
         if pending is not None:
@@ -154,7 +154,7 @@ class ClientPeer:
         return self._view[self._end :] if self._big is None else self._big_view[self._filled :]
 
     def received(self, count: int) -> list[tuple[Any, bytearray]]:
-        """`count` bytes were put into the buffer: the responses they complete, as (pending, frame without its size).
+        """Take `count` bytes that were put into the buffer; the responses they complete, as (pending, frame without its size).
 
         Raises NotKafkaError for HTTP or TLS, DecodeError for an impossible size or an id that nothing waits for (trap 10).
         """
@@ -186,7 +186,7 @@ class ClientPeer:
     def _start_big(
         self, size: int, start: int, end: int, found: dict[int, tuple[Any, bytearray]]
     ) -> list[tuple[Any, bytearray]]:
-        """Go on in a bytearray of the frame's own, with the bytes of it that have come."""
+        """Go on in a bytearray of the frame's own, which begins with the bytes received so far."""
         big = bytearray(size)
         view = memoryview(big)
         view[: end - start] = self._view[start:end]
@@ -224,13 +224,13 @@ class ClientPeer:
         found[correlation_id] = pending, frame
 
     def forget(self, pending: object) -> None:
-        """The request of `pending` was never written, so no response will come. One that was written keeps its id (trap 12)."""
+        """Forget a request that was never written, so that no response will come. A written one keeps its id (trap 12)."""
         for correlation_id, waiting in list(self._waiting.items()):
             if waiting is pending:
                 self._waiting.pop(correlation_id, None)
 
     def end(self) -> None:
-        """Let go of a response that has not come to its end: the connection is closed, and may be remembered for long."""
+        """Drop an incomplete response: the connection is closed, but an error may keep this object alive."""
         self._big_view = self._view
         self._big = None
 
@@ -241,7 +241,7 @@ class ClientPeer:
 
 
 class ServerPeer:
-    """The broker's end of a connection. One thread."""
+    """The broker's end of a connection, for one thread."""
 
     __slots__ = ("_limit", "_rest")
 
@@ -250,7 +250,7 @@ class ServerPeer:
         self._rest = bytearray()
 
     def received(self, data: bytes) -> list[tuple[RequestHeader, memoryview]]:
-        """The requests that `data` completes, as (header, body).
+        """Take the next bytes; the requests that they complete, as (header, body).
 
         Raises NotKafkaError for HTTP or TLS, DecodeError for an impossible size or a malformed header: close the connection.
         """

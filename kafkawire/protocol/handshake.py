@@ -1,6 +1,6 @@
 """Versions of every API that the two ends of a new connection have in common.
 
-Pure: the flow that sends ApiVersions and survives brokers that close or hang on it is `core.broker.open_broker`.
+Pure: the flow that sends ApiVersions and survives brokers that close or hang on it is `core.cluster.connector`.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ def read_api_versions(frame: bytearray, version: int) -> Ranges | int:
     """The ranges in an answer to ApiVersions `version`, or the lower version to ask with next.
 
     A broker that lacks the version answers in the form of v0 with error 35 (KIP-511); not all of those bodies parse, so the
-    error alone is enough to go down (trap 5). Raises DecodeError for any other answer that is not one, BrokerError for one that
-    is an error: REBOOTSTRAP_REQUIRED from another broker than the one meant (KIP-1242).
+    error alone is enough to ask with a lower version (trap 5). Raises DecodeError for any other malformed answer, BrokerError
+    for an error: REBOOTSTRAP_REQUIRED from another broker than the one meant (KIP-1242).
     """
     try:
         response = decode_response(ApiVersionsResponse, version, frame)
@@ -67,8 +67,8 @@ def _downgrade(frame: bytearray, version: int) -> int:
 def common_version(request: type[Request], ranges: Ranges, highest: int | None = None) -> int:
     """The highest stable version of a request that both ends speak; raises UnsupportedVersionError.
 
-    `highest` is a lower limit in its place, or asks for a version that Kafka still works on (InitProducerId v6).
-    Taking the highest also keeps clear of the one minimum that is not true: 4.x advertises Produce from v0 for the sake of
+    `highest` replaces the highest stable version: by a lower one, or by one that Kafka still works on (InitProducerId v6).
+    Taking the highest also avoids the only minimum that is not true: 4.x advertises Produce from v0 for the sake of
     old clients and refuses v0 to v2 (KAFKA-18659, trap 8).
     """
     ours = request.stable

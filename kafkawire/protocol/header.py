@@ -1,4 +1,4 @@
-"""Request and response headers. Which one a frame has follows from the API and version, never from the connection (trap 3)."""
+"""Request and response headers. API and version decide on a frame's header version, never the connection (trap 3)."""
 
 from __future__ import annotations
 

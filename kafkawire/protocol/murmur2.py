@@ -40,7 +40,7 @@ def _words(count: int) -> Callable[[bytes], tuple[int, ...]]:
 
 
 def murmur2_many(keys: Sequence[bytes]) -> list[int]:
-    """The hash of each key; null keys are not hashed, so none may be among them."""
+    """The hash of each key; null keys have no hash and may not be among them."""
     return _many.get()(keys)
 
 

@@ -1,4 +1,4 @@
-"""SASL tokens as they travel after SaslHandshake version 0: a 4-byte size and opaque bytes, until the exchange is over.
+"""SASL tokens on the wire after SaslHandshake version 0: a 4-byte size and opaque bytes, until the exchange is over.
 
 From version 1 on they are in SaslAuthenticate messages (KIP-152), and Kafka 4 serves nothing else (trap 120).
 """
@@ -23,7 +23,7 @@ def token_frame(token: bytes) -> bytes:
 
 
 class SaslTokens:
-    """One direction of such an exchange. Only SASL knows which token is the last, so they are taken one by one."""
+    """One direction of a SASL exchange. Only SASL knows which token is the last, so tokens are taken one by one."""
 
     __slots__ = ("_data", "_limit")
 
@@ -32,7 +32,7 @@ class SaslTokens:
         self._data = bytearray()
 
     def received(self, data: bytes) -> None:
-        """These bytes came next."""
+        """Take the next bytes of the stream."""
         self._data += data
 
     def next(self) -> bytes | None:

@@ -128,7 +128,7 @@ class Field:
         self.element: Wire | type[Struct] = _element(name, get_args(value_type)[0] if self.array else value_type)
         """The type of the value, or of an array's elements."""
         self.optional_tag = isinstance(self.element, type) and not self.array and self.tag is not None and not self.nullable
-        """A tagged struct: None while it was not sent. Where null travels too, a new struct stands for that, as in Kafka."""
+        """True for a tagged struct: None if not sent. If it is nullable too, null becomes a new struct, as in Kafka."""
         self.secret: bool = declared.secret or (isinstance(self.element, type) and any(f.secret for f in self.element.fields))
         """True if the value is a secret, or a struct with one somewhere in it."""
         if optional != (bool(self.nullable) or self.optional_tag):
@@ -173,7 +173,7 @@ def _hides_its_secrets(value: Any) -> bool:
 
 
 def _without_none(annotation: Any) -> tuple[Any, bool]:
-    """The type without `| None`, and whether that was there."""
+    """The type without `| None`, and True if it had that."""
     if get_origin(annotation) in (Union, UnionType):
         rest = [part for part in get_args(annotation) if part is not type(None)]
         if len(rest) == 1:
@@ -192,7 +192,7 @@ def _element(name: str, annotation: Any) -> Wire | type[Struct]:
 
 
 def _annotations(namespace: dict[str, Any]) -> dict[str, Any]:
-    """The evaluated annotations of a class that is being made. From Python 3.14 they are made when asked for (PEP 749)."""
+    """The evaluated annotations of a class that is being made. From Python 3.14 they are evaluated lazily (PEP 749)."""
     if sys.version_info >= (3, 14):
         import annotationlib
 
@@ -220,7 +220,7 @@ def _make_init(name: str, fields: tuple[Field, ...]) -> Callable[..., None]:
 
 @dataclass_transform(kw_only_default=True)
 class StructType(type):
-    """The type of structs. What describes a class lives here, so that no message field can hide it (`FindCoordinator.key`)."""
+    """Metaclass of structs, with the properties of a class, so that no field can hide them (`FindCoordinator.key`)."""
 
     _fields: tuple[Field, ...]
     _key: int | None
@@ -277,7 +277,7 @@ class StructType(type):
 
     @property
     def stable(cls) -> VersionRange:
-        """The versions that clients choose from by themselves: without early access, and what Kafka still works on."""
+        """The versions that clients choose by themselves: without early access and versions Kafka still works on."""
         return cls._stable
 
     @property
@@ -287,7 +287,7 @@ class StructType(type):
 
 
 class Struct(metaclass=StructType):
-    """A group of fields. Objects are plain mutable data: keyword constructor with defaults, equality by value.
+    """A group of fields. Its objects are plain mutable data: keyword constructor with defaults, equality by value.
 
     `unknown_tags` holds tagged fields that this library does not know, by tag; they are encoded again.
     """
@@ -305,7 +305,7 @@ class Struct(metaclass=StructType):
         return bool(self._values(self) == self._values(other))
 
     def __repr__(self) -> str:
-        """Only the fields that are not at their defaults; large bytes by their length, secrets as ***."""
+        """The fields that are not at their defaults; large bytes by their length, secrets as ***."""
         shown = [
             f"{f.name}={f.shown(getattr(self, f.name))}" for f in type(self).fields if not f.is_default(getattr(self, f.name))
         ]

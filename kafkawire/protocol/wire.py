@@ -28,7 +28,7 @@ __all__ = [
 Buffer = bytes | bytearray | memoryview
 
 ZERO_UUID: Final = bytes(16)
-"""Kafka's "no id"."""
+"""The UUID that Kafka sends where there is no id."""
 
 
 class Wire:
@@ -44,7 +44,7 @@ class Wire:
         self.length_code = length_code
         """The `struct` format of the length in versions before the flexible ones, "" for a fixed-width type."""
         self.size = calcsize(">" + (code or length_code))
-        """Bytes taken, or taken by the length."""
+        """Bytes of a fixed-width value, or of the length."""
 
     def __repr__(self) -> str:
         return f"Wire({self.name})"
@@ -63,17 +63,17 @@ Int64 = Annotated[int, Wire("int64", 0, code="q")]
 UInt16 = Annotated[int, Wire("uint16", 0, code="H")]
 Float64 = Annotated[float, Wire("float64", 0.0, code="d")]
 Uuid = Annotated[bytes, UUID]
-"""The 16 raw bytes: a topic id is only ever compared and looked up."""
+"""A UUID as its 16 raw bytes: a topic id is only ever compared and looked up."""
 String = Annotated[str, STRING]
 Bytes = Annotated[bytes, BYTES]
 Records = Annotated[Buffer, RECORDS]
-"""Record batches as they travel. Decoded to a memoryview of the data given, without a copy."""
+"""Record batches, encoded. Decoded to a memoryview of the data given, without a copy."""
 
 MAX_STRING: Final = 0x7FFF
-"""Bytes of UTF-8. Versions with compact strings keep the limit of the int16 they replaced (trap 21)."""
+"""Most bytes of a string in UTF-8. Versions with compact strings keep the limit of the int16 they replaced (trap 21)."""
 
 BIG_RECORDS: Final = 16 * 1024
-"""From this size on, records leave `encode_parts` as a part of their own: copying fewer is cheaper than one more part."""
+"""Bytes from which on records leave `encode_parts` as a part of their own: copying fewer is cheaper than one more part."""
 
 SMALL_ARRAY: Final = 64
 """Arrays of fixed-width elements up to this length keep their packer; the length of others is not worth remembering."""
@@ -84,7 +84,7 @@ class Malformed(ValueError):
 
 
 def encode_varint(value: int) -> bytes:
-    """An unsigned varint."""
+    """Encode an unsigned varint."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -149,7 +149,7 @@ def unknown_tags(data: Buffer, pos: int) -> tuple[dict[int, bytes] | None, int]:
 
 
 def length_fault(what: str, count: int, left: int) -> Malformed:
-    """Why a length or count cannot be right."""
+    """The reason why a length or count cannot be right."""
     if count == -1:
         return Malformed(f"{what} is null, which this version does not allow")
     if count < 0:
@@ -158,7 +158,7 @@ def length_fault(what: str, count: int, left: int) -> Malformed:
 
 
 def decode_error(api: str, version: int, pos: int, fault: Exception) -> DecodeError:
-    """The public error for what stopped a compiled decoder at `pos`."""
+    """The public error for the exception that stopped a compiled decoder at `pos`."""
     if isinstance(fault, Malformed):
         reason = str(fault)
     elif isinstance(fault, UnicodeDecodeError):
@@ -178,7 +178,7 @@ def flat(value: Buffer) -> Buffer:
 
 
 def uuid16(value: bytes) -> bytes:
-    """The bytes of a UUID, which `struct` would pad or cut."""
+    """The 16 bytes of a UUID; raises for any other length, which `struct` would pad or cut."""
     if len(value) != 16:
         raise ValueError("a UUID is 16 bytes")
     return value

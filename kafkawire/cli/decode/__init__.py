@@ -52,11 +52,11 @@ def command(source: str, kind: str | None, api: str | None, version: int | None,
 
     INPUT is hex or base64, a file, or - for standard input: request frames, response frames (with --api and --version), record
     batches or a broker's segment file, its index of aborted transactions (.txnindex), a pcap or pcapng capture. Files and
-    standard input hold bytes, or hex, base64 or what xxd and hexdump -C print. Frames may have their sizes before them or not.
+    standard input hold bytes, or hex, base64 or output of xxd or hexdump -C. Frames may have their sizes before them or not.
     Records of __consumer_offsets and __transaction_state are decoded, control records are named.
 
     Keys and values that are UTF-8 without control characters are strings, others are {"base64": ...}; bytes fields of messages
-    are base64. Secrets are ***. What is damaged is told on standard error with its byte, and the exit code is 1.
+    are base64. Secrets are ***. Damage is reported on standard error with its byte, and the exit code is 1.
     """
     if (api is None) != (version is None) or (kind == "response" and api is None):
         raise click.UsageError("A response needs both --api and --version.")

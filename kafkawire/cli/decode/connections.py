@@ -14,7 +14,7 @@ from kafkawire.errors import DecodeError, NotKafkaError
 __all__ = ["connection_lines"]
 
 MAX_AHEAD: Final = 16 * 1024 * 1024
-"""Bytes kept of one direction while those before them are missing; beyond that they are taken for lost."""
+"""Bytes kept of one direction while those before them are missing; beyond that the missing bytes are taken for lost."""
 
 YEAR_10000: Final = 253_402_300_800
 """Seconds since the epoch; only a damaged capture has such times."""
@@ -27,7 +27,7 @@ def connection_lines(segments: Iterable[Segment]) -> Iterator[Line]:
     """Every request and response with the time at which its last byte was seen, in that order.
 
     A connection that is not Kafka in clear is one line with "skipped"; where bytes are missing or damaged there is a line with
-    "error", and what comes later in that connection is left out.
+    "error", and the rest of that connection is left out.
     """
     connections: dict[frozenset[str], Connection] = {}
     for segment in segments:
@@ -54,7 +54,7 @@ class Direction:
         return sum(map(len, self.ahead.values()))
 
     def take(self, seq: int, payload: bytes) -> bytes:
-        """The bytes that come next, now that these are there."""
+        """Take a segment's bytes; the bytes that are next in order, as far as there are any."""
         if self.next_seq is None:
             self.next_seq = seq
         if len(payload) > len(self.ahead.get(seq, b"")):
@@ -68,7 +68,7 @@ class Direction:
         return found
 
     def _ready(self) -> int | None:
-        """A segment that begins at the next byte or before it."""
+        """A waiting segment that begins at the next byte or before it."""
         next_seq = self.next_seq or 0
         return next((seq for seq in self.ahead if (next_seq - seq) % ALL < HALF), None)
 

@@ -28,11 +28,11 @@ SASL_HANDSHAKE: Final = API_KEYS["SaslHandshake"]
 PRODUCE: Final = API_KEYS["Produce"]
 
 HIGHEST_KEY, HIGHEST_VERSION = 1000, 50
-"""Beyond what Kafka will have for long: bytes with more there are no request."""
+"""Upper bounds on API keys and versions; bytes with higher ones are no request."""
 
 
 def split(data: bytes) -> list[bytes]:
-    """The frames in `data`: one after the other with their sizes before them, or else all of it as one frame without."""
+    """Split `data` into frames: each with its size before it, or else all of `data` as one frame without size."""
     frames = Frames()
     try:
         found = list(frames.received(data))
@@ -42,7 +42,7 @@ def split(data: bytes) -> list[bytes]:
 
 
 def request_line(frame: Buffer) -> Line:
-    """A request. Raises DecodeError for a malformed header; why the body is not there is under "error"."""
+    """A request. Raises DecodeError for a malformed header; the reason for a missing body is under "error"."""
     header, start = read_request_header(frame)
     api, version = header.api_key, header.api_version
     line: Line = {
@@ -93,7 +93,7 @@ class Frames:
 
     @property
     def left(self) -> int:
-        """Bytes of a frame that has not come to its end."""
+        """Bytes of a frame that is not complete."""
         return len(self._data)
 
     def received(self, data: bytes) -> Iterator[bytes]:

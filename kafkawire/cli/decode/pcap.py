@@ -18,23 +18,23 @@ PCAP: Final = {
     b"\x4d\x3c\xb2\xa1": ("<", 1e-9),
     b"\xa1\xb2\x3c\x4d": (">", 1e-9),
 }
-"""First bytes -> byte order, seconds in the unit of the time's fraction."""
+"""First bytes -> byte order, and seconds of one unit of a time's fraction."""
 PCAPNG: Final = b"\x0a\x0d\x0d\x0a"
 INTERFACE, SIMPLE_PACKET, ENHANCED_PACKET = 1, 3, 6
 TSRESOL: Final = 9
-"""The option of an interface that says in what unit its times are."""
+"""Option of an interface: the unit of its times."""
 
 MAX_BLOCK: Final = 16 * 1024 * 1024
-"""Bytes; far more than a packet has."""
+"""Most bytes of a block, far more than a packet has."""
 
 LINK_HEADERS: Final = {0: (4, None), 1: (14, 12), 12: (0, None), 14: (0, None), 101: (0, None), 108: (4, None), 113: (16, 14),
                        228: (0, None), 229: (0, None), 276: (20, 0)}  # fmt: skip
-"""Link type -> bytes before the IP header, and where in them the ether type is, if anywhere."""
+"""Link type -> bytes before the IP header, and the index of the ether type in them, None without one."""
 VLAN: Final = (b"\x81\x00", b"\x88\xa8")
 IP_TYPES: Final = (b"\x08\x00", b"\x86\xdd")
 TCP: Final = 6
 EXTENSIONS: Final = (0, 43, 60)
-"""IPv6 headers before TCP that say their own length."""
+"""IPv6 headers that may stand before TCP and have a length field."""
 
 
 class Segment(NamedTuple):
@@ -44,7 +44,7 @@ class Segment(NamedTuple):
     """Seconds since the epoch."""
     src: str
     dst: str
-    """host:port."""
+    """Address of the receiver, host:port, as `src` of the sender."""
     seq: int
     syn: bool
     ack: bool
@@ -57,7 +57,7 @@ def is_capture(start: bytes) -> bool:
 
 
 def segments(stream: BinaryIO) -> Iterator[Segment]:
-    """The TCP segments of a capture in its order; everything else in it is left out. Raises DecodeError where it is damaged."""
+    """The TCP segments of a capture, in its order, without other packets. Raises DecodeError where it is damaged."""
     magic = stream.read(4)
     packets = _pcap(stream, *PCAP[magic]) if magic in PCAP else _pcapng(stream)
     for time, link, packet in packets:

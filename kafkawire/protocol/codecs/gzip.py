@@ -17,7 +17,7 @@ def compress(data: Buffer, level: int | None, magic: int) -> bytes:
 
 
 def decompress(data: Buffer, limit: int, magic: int) -> bytes:
-    """All members of the stream: Java reads them to the end, while one decompressobj stops after the first (trap 57)."""
+    """Decompress all members, as Java does, while one decompressobj stops after the first (trap 57)."""
     members = []
     while True:
         stream = zlib.decompressobj(_CONTAINER)

@@ -1,4 +1,4 @@
-"""LZ4 frames as Kafka has them: one frame of independent 64 KiB blocks is written, every kind but dictionaries is read.
+"""LZ4 frames as Kafka has them: writes one frame of independent 64 KiB blocks, reads every kind but dictionaries.
 
 Frames are handled here and only blocks by a library, because the frame writers of the libraries link blocks, which Java
 refuses (trap 53), none knows Kafka's old header checksum (trap 51), and most cannot bound their output.
@@ -27,7 +27,7 @@ _DICTIONARY = 0x01
 _64_KIB = 0x40
 _BLOCK = 64 * 1024
 _STORED = 0x80000000
-"""Set in the size of a block that is not compressed."""
+"""Bit in the size of a block that is not compressed."""
 
 
 class _Lz4Blocks(NamedTuple):
@@ -35,7 +35,7 @@ class _Lz4Blocks(NamedTuple):
 
     compress: Callable[[memoryview, int | None], Buffer]
     decompress: Callable[[memoryview, int], Buffer]
-    """Of a block and the most that may come out of it."""
+    """Decompresses a block to at most so many bytes."""
     decompress_linked: Callable[[memoryview, int, bytes], Buffer]
     """Decompresses a block that refers to output of the blocks before it."""
 
@@ -55,7 +55,7 @@ def compress(data: Buffer, level: int | None, magic: int) -> bytes:
 
 
 def decompress(data: Buffer, limit: int, magic: int) -> bytes:
-    """All frames; Java writes one and reads one, but several are harmless (trap 54)."""
+    """Decompress all frames; Java writes one and reads one, but several are harmless (trap 54)."""
     view = memoryview(data)
     parts: list[Buffer] = []
     at = 0
@@ -126,13 +126,13 @@ def _read_blocks(view: memoryview, at: int, flags: int, block_size: int, limit: 
 
 
 def _header_checksum(descriptor: bytes, magic: int) -> bytes:
-    """One byte. Before message format 1 Kafka wrongly took the frame's magic into the hash (KIP-57, trap 51)."""
+    """Checksum of a frame's header, one byte. Before message format 1 Kafka hashed the magic too (KIP-57, trap 51)."""
     hashed = descriptor if magic else _MAGIC + descriptor
     return bytes(((_xxh32_short(hashed) >> 8) & 0xFF,))
 
 
 def _xxh32_short(data: bytes) -> int:
-    """xxHash32 with seed 0 of fewer than 16 bytes, which is all that a header has."""
+    """xxHash32 with seed 0 of fewer than 16 bytes, as a header has."""
     prime1, prime2, prime3, prime4, prime5 = 0x9E3779B1, 0x85EBCA77, 0xC2B2AE3D, 0x27D4EB2F, 0x165667B1
     mask = 0xFFFFFFFF
     state = prime5 + len(data)

@@ -1,4 +1,4 @@
-"""LZ4 blocks in pure Python, for where no LZ4 library is installed (lz4_Block_format.md of lz4/lz4)."""
+"""LZ4 blocks in pure Python, used where no LZ4 library is installed (lz4_Block_format.md of lz4/lz4)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["compress_block", "decompress_block"]
 
 _LAST_LITERALS = 5
 _LAST_SEARCH = 12
-"""The end of a block is literal: the last five bytes, and no repeat starts within the last twelve."""
+"""Bytes at the end of a block in which no repeat may start; the last five bytes are literal."""
 
 
 def compress_block(block: bytes) -> bytes:
-    """One block of at most 64 KiB."""
+    """Compress one block of at most 64 KiB."""
     out = bytearray()
     done = 0
     for at, length, distance in repeats(block, len(block) - _LAST_SEARCH, len(block) - _LAST_LITERALS):
@@ -64,7 +64,7 @@ def decompress_block(block: bytes, most: int, window: bytes = b"") -> bytes:
 
 
 def _length(block: bytes, at: int, length: int) -> tuple[int, int]:
-    """A length of 15 goes on in the bytes that follow, up to the first below 255."""
+    """Read a length; one of 15 goes on in the bytes that follow, up to the first below 255."""
     if length == 15:
         while True:
             byte = block[at]

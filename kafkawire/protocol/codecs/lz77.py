@@ -7,10 +7,10 @@ from collections.abc import Iterator
 __all__ = ["copy_back", "repeats"]
 
 _SHORTEST = 4
-"""Both formats repeat four bytes or more."""
+"""Fewest bytes of a repeat in both formats."""
 _WINDOW = 65535
 _PATIENCE = 5
-"""After 2 ** this many misses in a row the search begins to skip bytes, so that random data costs little."""
+"""Logarithm of the misses in a row after which the search begins to skip bytes, so that random data costs little."""
 
 
 def repeats(block: bytes, search_end: int, match_end: int) -> Iterator[tuple[int, int, int]]:

@@ -1,4 +1,4 @@
-"""Snappy as Kafka has it: xerial framing around raw blocks is written; that, and one bare block, are read (trap 56)."""
+"""Snappy as Kafka has it: writes xerial framing around raw blocks, and reads that or one bare block (trap 56)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _SnappyBlocks(NamedTuple):
 
     compress: Callable[[Buffer], bytes]
     decompress: Callable[[Buffer, int, int], bytes]
-    """Of a block, the size it announces, and where its data begins after that."""
+    """Decompresses a block, given the size it announces and the index of its data behind that."""
 
 
 def compress(data: Buffer, level: int | None, magic: int) -> bytes:

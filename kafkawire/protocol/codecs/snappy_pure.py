@@ -1,4 +1,4 @@
-"""Raw snappy blocks in pure Python, for where no snappy library is installed (format_description.txt of google/snappy)."""
+"""Raw snappy blocks in pure Python, used where no snappy library is installed (format_description.txt of google/snappy)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from kafkawire.protocol.codecs.lz77 import copy_back, repeats
 __all__ = ["compress_block", "decompress_block"]
 
 _BLOCK = 1 << 16
-"""Repeats do not reach across blocks of this size, so two bytes hold every distance."""
+"""Bytes of a block; repeats do not reach across blocks, so two bytes hold every distance."""
 
 
 def compress_block(data: bytes) -> bytes:
-    """The raw snappy form of data: its size, then literals and copies."""
+    """Compress data to raw snappy: its size, then literals and copies."""
     out = bytearray(_varint(len(data)))
     for start in range(0, len(data), _BLOCK):
         block = data[start : start + _BLOCK]
@@ -25,7 +25,7 @@ def compress_block(data: bytes) -> bytes:
 
 
 def decompress_block(data: bytes, size: int) -> bytes:
-    """The `size` bytes that raw snappy data (after its size) stands for. Raises ValueError or IndexError on bad data."""
+    """Decompress raw snappy data, given behind its size, to `size` bytes. Raises ValueError or IndexError on bad data."""
     out = bytearray()
     at = 0
     end = len(data)

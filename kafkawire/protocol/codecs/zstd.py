@@ -1,4 +1,4 @@
-"""Zstandard by whatever library is there; the frames are walked here, since no two libraries bound their output alike.
+"""Zstandard by the library that is installed; the frames are walked here, since no two libraries bound their output alike.
 
 The walk (RFC 8878) finds where each frame ends, that it is whole, and the most that can come out of it, with or without a
 content size in its header (trap 58: Java streams write none, and a payload may hold several frames).
@@ -17,7 +17,7 @@ __all__ = ["compress", "decompress", "implementation"]
 
 _MAGIC = 0xFD2FB528
 _SKIPPABLE = 0x184D2A5
-"""Such a frame's magic number without its lowest four bits."""
+"""Magic number of a skippable frame without its lowest four bits."""
 _LARGEST_BLOCK = 128 * 1024
 _DEFAULT_LEVEL = 3
 _RAW, _REPEATED, _COMPRESSED, _RESERVED = range(4)
@@ -28,7 +28,7 @@ class _Frames(NamedTuple):
 
     compress: Callable[[Buffer, int], bytes]
     decompress: Callable[[memoryview, int], Buffer]
-    """Of one whole frame and the most that may come out of it."""
+    """Decompresses one whole frame to at most so many bytes."""
 
 
 def compress(data: Buffer, level: int | None, magic: int) -> bytes:
@@ -95,7 +95,7 @@ def _walk_blocks(view: memoryview, at: int) -> tuple[int, int]:
 
 
 def _standard_library() -> _Frames:
-    """Python 3.14 and later."""
+    """The implementation of Python 3.14 and later."""
     module = import_module("compression.zstd")
 
     def decompress_frame(frame: memoryview, most: int) -> Buffer:

@@ -1,9 +1,9 @@
 """Compiles declarations: one straight-line decode and one encode function per (message, version), on first use.
 
-Version tests are gone from what is generated; runs of fixed-width fields, with the length of what follows them, are one
+Generated code has no version tests; runs of fixed-width fields, with the length of what follows them, are one
 `struct` call; arrays of fixed-width elements share that call with the fields behind them, and arrays of structs with nothing
 but such fields are read by one; nested structs are inlined; and tagged fields cost one comparison while there are none. To
-read what was generated for a version: `print(codegen.decoder_source(MetadataResponse, 12))`.
+read the code of a version: `print(codegen.decoder_source(MetadataResponse, 12))`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["decoder", "decoder_source", "encoder", "encoder_source"]
 def decoder(cls: type[Message], version: int) -> Decode:
     """`decode(data, pos) -> (message, end)` for one version; raises DecodeError.
 
-    Raises UnsupportedVersionError itself for a version that is not declared. So does `encoder`.
+    Raises UnsupportedVersionError for a version that is not declared, as `encoder` does.
     """
     _check_version(cls, version)
     builder = DecoderBuilder(cls, version)
@@ -41,7 +41,7 @@ def decoder(cls: type[Message], version: int) -> Decode:
 
 @cache
 def encoder(cls: type[Message], version: int) -> Encode:
-    """`encode(message) -> parts` for one version; raises whatever a wrong value leads to."""
+    """`encode(message) -> parts` for one version; raises any exception for a wrong value."""
     _check_version(cls, version)
     builder = EncoderBuilder(cls, version)
     encode: Encode = builder.compile("encode")
@@ -49,12 +49,12 @@ def encoder(cls: type[Message], version: int) -> Encode:
 
 
 def decoder_source(cls: type[Message], version: int) -> str:
-    """The generated decoder, to read."""
+    """Source of the generated decoder."""
     return DecoderBuilder(cls, version).source()
 
 
 def encoder_source(cls: type[Message], version: int) -> str:
-    """The generated encoder, to read."""
+    """Source of the generated encoder."""
     return EncoderBuilder(cls, version).source()
 
 

@@ -41,7 +41,7 @@ NAMES: dict[str, Any] = {
 
 
 class Builder:
-    """Source under construction, and the objects that it names."""
+    """Builder of one function: its source so far, and the objects that the source names."""
 
     def __init__(self, cls: type[Message], version: int) -> None:
         self.cls = cls
@@ -62,14 +62,14 @@ class Builder:
 
     @contextmanager
     def block(self, header: str) -> Iterator[None]:
-        """Indent what is added inside, under `header`."""
+        """Add `header`, and indent the lines that are added inside the block."""
         self.add(header)
         self.indent += 1
         yield
         self.indent -= 1
 
     def fresh(self, stem: str) -> str:
-        """A variable name of its own."""
+        """A variable name that is not in use."""
         self.serial += 1
         return f"{stem}{self.serial}"
 
@@ -87,7 +87,7 @@ class Builder:
         return "\n".join(self.lines) + "\n"
 
     def compile(self, function: str) -> Any:
-        """The function of that name."""
+        """Compile the source; the function of that name."""
         code = compile(self.source(), f"<{self.cls.__name__} v{self.version} {function}>", "exec")
         exec(code, self.names)  # noqa: S102  # made from declarations, never from input
         return self.names[function]
@@ -132,7 +132,7 @@ class Builder:
         return self.constant(name, PackTable(element, code, method)) + f"[{self.array[2]}]"
 
     def smallest(self, field: Field) -> int:
-        """The fewest bytes an element of an array takes."""
+        """Fewest bytes that an element of an array takes."""
         if isinstance(field.element, type):
             return max(1, self._smallest_struct(field.element))
         return field.element.size if field.element.code or not self.flexible else 1

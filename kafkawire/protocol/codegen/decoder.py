@@ -17,7 +17,7 @@ __all__ = ["DecoderBuilder"]
 
 
 class DecoderBuilder(Builder):
-    """`decode(data, pos) -> (message, end)`."""
+    """Builder of `decode(data, pos) -> (message, end)`."""
 
     def __init__(self, cls: type[Message], version: int) -> None:
         super().__init__(cls, version)
@@ -61,7 +61,7 @@ class DecoderBuilder(Builder):
             self.tags(cls, var)
 
     def defaults(self, cls: type[Struct], var: str) -> None:
-        """Set what is not sent, or not always."""
+        """Set the fields that are not sent, or not always, to their defaults."""
         if not self.flexible:
             self.add(f"{var}.unknown_tags = None")
         for f in cls.fields:
@@ -86,7 +86,7 @@ class DecoderBuilder(Builder):
             self.value(field, field.element, target, nullable=self.nullable(field))
 
     def length(self, code: str) -> int:
-        """Read a length into `n`, as the last of the run; what has to be taken off `n` (1 for compact lengths)."""
+        """Read a length into `n`, as the last of the run; the number to subtract from `n` (1 for compact lengths)."""
         if self.flexible:
             self.run.append(("B", "n"))
             self.flush()
@@ -208,7 +208,7 @@ class DecoderBuilder(Builder):
                 self.add(f"{var}.unknown_tags, pos = unknown_tags(data, pos - 1)")
 
     def known_tags(self, tagged: list[Field], var: str) -> None:
-        """The loop over a tag section whose number has just been read."""
+        """Add the loop over a tag section whose number of fields has just been read."""
         left, tag, last, end = self.fresh("left"), self.fresh("tag"), self.fresh("last"), self.fresh("end")
         self.add(f"{left}, pos = tag_count(data, pos - 1)", f"{last} = -1")
         with self.block(f"for _ in range({left}):"):

@@ -15,7 +15,7 @@ __all__ = ["EncoderBuilder"]
 
 
 class EncoderBuilder(Builder):
-    """`encode(message) -> parts`."""
+    """Builder of `encode(message) -> parts`."""
 
     def __init__(self, cls: type[Message], version: int) -> None:
         super().__init__(cls, version)

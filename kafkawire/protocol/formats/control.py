@@ -1,4 +1,4 @@
-"""Control records: the type in their keys, ends of transactions (KIP-98), what Raft writes into its log (KIP-595, KIP-853)."""
+"""Control records: the type in their keys, ends of transactions (KIP-98), Raft's own records (KIP-595, KIP-853)."""
 
 from kafkawire.protocol.schema import Message, Struct, field
 from kafkawire.protocol.wire import Int16, Int32, Int64, String, UInt16, Uuid

@@ -28,25 +28,25 @@ __all__ = [
 
 
 class CoordinatorRecord(NamedTuple):
-    """A record of `__consumer_offsets` or `__transaction_state`: its key's class says of what kind it is."""
+    """A record of `__consumer_offsets` or `__transaction_state`; the class of its key is its kind."""
 
     key: Message
     value: Versioned[Message] | None
-    """None for a tombstone: what the key names is gone."""
+    """None for a tombstone, which deletes the object of the key."""
 
 
 def offsets_record(key: Buffer, value: Buffer | None) -> CoordinatorRecord:
-    """A record of `__consumer_offsets`. Raises DecodeError, also for a kind of record that is not declared."""
+    """Decode a record of `__consumer_offsets`. Raises DecodeError, also for a kind of record that is not declared."""
     return _coordinator_record(("classic_group", "consumer_group", "share_group", "streams_group"), key, value)
 
 
 def transaction_record(key: Buffer, value: Buffer | None) -> CoordinatorRecord:
-    """A record of `__transaction_state`. Raises DecodeError, also for a kind of record that is not declared."""
+    """Decode a record of `__transaction_state`. Raises DecodeError, also for a kind of record that is not declared."""
     return _coordinator_record(("transaction_state",), key, value)
 
 
 def coordinator_key(key: Message) -> bytes:
-    """The key of a coordinator's record: its number says of what kind the record is. Values are `encode_versioned`."""
+    """Encode the key of a coordinator's record, which begins with the number of its kind. Values are `encode_versioned`."""
     return INT16.pack(type(key).key) + encode(key, 0)
 
 
@@ -68,7 +68,7 @@ def _kinds(families: tuple[str, ...]) -> dict[int, tuple[type[Message], type[Mes
 
 
 class ControlRecordType(IntEnum):
-    """The numbers in the keys of control records."""
+    """Types of control records: the numbers in their keys."""
 
     ABORT = 0
     COMMIT = 1
@@ -83,9 +83,9 @@ class ControlRecord(NamedTuple):
     """A record of a control batch."""
 
     type: ControlRecordType | int
-    """A plain int for one that is not known: readers skip those (trap 79)."""
+    """The type, a plain int for an unknown one: readers skip those (trap 79)."""
     value: Message | None
-    """None where the type is not known."""
+    """The value, None for an unknown type."""
 
 
 _CONTROL_VALUES: Final = {
@@ -100,7 +100,7 @@ _CONTROL_VALUES: Final = {
 
 
 def control_record(key: Buffer, value: Buffer | None) -> ControlRecord:
-    """A record of a control batch, of any age. Raises DecodeError."""
+    """Decode a record of a control batch, of any version. Raises DecodeError."""
     number: int = getattr(decode_versioned(data("ControlRecordTypeSchema"), key, newer=True).message, "type")  # noqa: B009
     try:
         kind = ControlRecordType(number)
@@ -114,7 +114,7 @@ def control_record(key: Buffer, value: Buffer | None) -> ControlRecord:
 def encode_control_record(record: ControlRecord, version: int = 0) -> tuple[bytes, bytes]:
     """Key and value of a control record whose type is known. Raises EncodeError, UnsupportedVersionError.
 
-    `version` is the value's; what Raft writes has it as its own first field, too.
+    `version` is the value's; Raft's records have it as their own first field, too.
     """
     kind, value = record
     if value is None:
@@ -124,5 +124,5 @@ def encode_control_record(record: ControlRecord, version: int = 0) -> tuple[byte
 
 
 def _prefix(kind: int) -> int:
-    """Bytes before a control record's value: what Raft writes leads with a field of its own that is the version."""
+    """Bytes before a control record's value; Raft's records begin with a field of their own that is the version."""
     return INT16.size if kind in (ControlRecordType.ABORT, ControlRecordType.COMMIT) else 0

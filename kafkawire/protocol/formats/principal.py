@@ -1,4 +1,4 @@
-"""DefaultPrincipalData: who sent a request, in the envelope in which a broker passes it to the controller (KIP-590)."""
+"""DefaultPrincipalData: the sender of a request that a broker forwards to the controller in an envelope (KIP-590)."""
 
 from kafkawire.protocol.schema import Message, field
 from kafkawire.protocol.wire import Bool, String

@@ -1,6 +1,6 @@
-"""User data of the sticky assignors: what a member had before (KIP-54), or only in which generation (KIP-429).
+"""User data of the sticky assignors: a member's last assignment (KIP-54), or only its generation (KIP-429).
 
-Kafka has these as a `Schema` in its code, without a number before them that says which version it is.
+Kafka has these as a `Schema` in its code, without a version number before them.
 """
 
 from kafkawire.protocol.schema import Message, Struct, field

@@ -21,22 +21,22 @@ INT16 = Packer(">h")
 
 
 class Versioned(NamedTuple, Generic[M]):
-    """A message, and the version that the number before it gave."""
+    """A message, and the version that preceded it."""
 
     version: int
     message: M
 
 
 def encode_versioned(message: Message, version: int) -> bytes:
-    """The version and the message. Raises EncodeError, UnsupportedVersionError."""
+    """Encode the version and the message. Raises EncodeError, UnsupportedVersionError."""
     return INT16.pack(version) + encode(message, version)
 
 
 def decode_versioned(cls: type[M], data: Buffer, *, newer: bool = False, prefix: int = INT16.size) -> Versioned[M]:
-    """The version and the message that fill `data`. Raises DecodeError, also for a version that is not declared.
+    """Decode the version and the message that fill `data`. Raises DecodeError, also for a version that is not declared.
 
-    newer: read a version newer than those as the newest of them and leave the bytes behind it, as Java does where only
-    fields at the end may be added (trap 88). prefix: where the message begins; 0 if the version is itself its first field.
+    newer: read a version above the declared ones as the newest of them and leave the bytes behind, as Java does where only
+    fields at the end may be added (trap 88). prefix: index of the message; 0 if the version is itself its first field.
     """
     version = read_int16(data, cls.__name__)
     if newer and version > cls.versions.max:
@@ -47,7 +47,7 @@ def decode_versioned(cls: type[M], data: Buffer, *, newer: bool = False, prefix:
 
 
 def read_int16(data: Buffer, api: str) -> int:
-    """The number that `data` begins with. Raises DecodeError."""
+    """The int16 at the beginning of `data`. Raises DecodeError."""
     if len(data) < INT16.size:
         raise DecodeError(f"{len(data)} bytes are too few for the number before a {api}", offset=0)
     number: int = INT16.unpack_from(data)[0]

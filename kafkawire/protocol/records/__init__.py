@@ -1,9 +1,8 @@
 """Record batches (format 2) and message sets (formats 0 and 1): columns first, objects on demand.
 
 Reading: `read_batches` tells the batches of a fetch apart, `decode_columns` reads the records of many at once, and
-`messages`, `values` and `to_arrow` make of them what is wanted; `Unread` decodes slice by slice where nobody knows how much
-comes out. Writing: `encode_columns` or `encode_record`, then
-`seal_batch`; `encode_message_set` for brokers before 0.11.
+`messages`, `values` and `to_arrow` make objects of them; `Unread` decodes slice by slice, since compressed batches may unpack
+to any size. Writing: `encode_columns` or `encode_record`, then `seal_batch`; `encode_message_set` for brokers before 0.11.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def no_rows(headers: bool = False) -> pa.RecordBatch:
 def to_arrow(columns: RecordColumns, topic: str, partition: int, *, headers: bool = False) -> pa.RecordBatch:
     """A row for each record, with the columns of `arrow_schema(headers)`.
 
-    What a record has not (a key, a value, a timestamp and its type, headers) is null. Raises EncodeError where keys or values
+    Parts that a record lacks (key, value, timestamp and its type, headers) are null. Raises EncodeError where keys or values
     come to 2 GiB or more, or a timestamp does not fit microseconds; CorruptRecordsError for damaged headers.
     """
     make = _from_lists if isinstance(columns.offsets, list) else _from_arrays
@@ -83,7 +83,7 @@ def _from_arrays(columns: RecordColumns, topic: str, partition: int) -> list[pa.
 
 
 def _column(np: Any, kind: pa.DataType, numbers: Any, nulls: Any = None) -> pa.Array:
-    """An Arrow array over a numpy array; null where `nulls` says so."""
+    """An Arrow array over a numpy array, null where `nulls` is true."""
     valid = None
     if nulls is not None and nulls.any():
         valid = pa.py_buffer(np.packbits(~nulls, bitorder="little"))
@@ -91,7 +91,7 @@ def _column(np: Any, kind: pa.DataType, numbers: Any, nulls: Any = None) -> pa.A
 
 
 def _gather(np: Any, columns: RecordColumns, starts: Any, ends: Any) -> pa.Array:
-    """One contiguous array of what lies between starts and ends in the buffer.
+    """One contiguous array of the pieces of the buffer between starts and ends.
 
     The buffer is described as an array without a copy: piece, gap, piece, gap, ...; every other element is then taken.
     """

@@ -41,7 +41,7 @@ class RecordBatch:
 
     magic: int
     base_offset: int
-    """Of a compressed message of formats 0 and 1, which only tells its last: that."""
+    """Offset of the first record; for a compressed message of formats 0 and 1, which only has the last one, that one."""
     next_offset: int
     """Offset of the next fetch, past records that compaction removed (traps 32, 33)."""
     leader_epoch: int
@@ -53,12 +53,12 @@ class RecordBatch:
     producer_epoch: int
     base_sequence: int
     has_delete_horizon: bool
-    """Compaction has set the time from which tombstones and markers may go (KIP-534): it stands as the base timestamp."""
+    """True if the base timestamp is the time from which compaction may remove tombstones and markers (KIP-534)."""
     base_timestamp: int
     """Timestamp that the records' deltas are added to, which need not be any record's (trap 36)."""
     max_timestamp: int
     count: int
-    """Records, -1 where a compressed message of formats 0 and 1 does not tell."""
+    """Number of records, -1 for a compressed message of formats 0 and 1, which does not have it."""
     buffer: Buffer
     """Buffer that holds the batch."""
     start: int
@@ -72,7 +72,7 @@ class RecordBatch:
 
 
 def read_batches(data: Buffer, *, check_crcs: bool = True) -> Iterator[RecordBatch]:
-    """The batches in `data`, of all formats mixed (trap 44); a batch cut off at the end is left out quietly (trap 41).
+    """The batches in `data`, of all formats mixed (trap 44); a batch cut off at the end is left out (trap 41).
 
     Raises CorruptRecordsError at the first batch that is damaged, when it is reached.
     """

@@ -21,11 +21,11 @@ IntColumn: TypeAlias = "list[int] | npt.NDArray[np.int64]"
 
 
 _COLUMNS_BYTES = 8 * 8
-"""Of a record: eight columns of int64."""
+"""Bytes of a record in the columns: eight of int64."""
 
 
 class Run(NamedTuple):
-    """Rows from `start` on, up to the next run, of batches that agree in this."""
+    """Rows from `start` on, up to the next run, with the same timestamp type and leader epoch."""
 
     start: int
     timestamp_type: int
@@ -50,7 +50,7 @@ class RecordColumns:
     """Records, a column for each of their fields: int64 arrays with numpy, lists without it or for few rows.
 
     Starts and ends are positions in `data`; where a key or value is null, its end is -1. Timestamps are in milliseconds,
-    -1 for none, as Kafka has it. `data` may be part of what was fetched, and then keeps all of it alive (trap 133).
+    -1 for none, as Kafka has it. `data` may be a part of a fetch's answer, and then keeps all of it alive (trap 133).
     """
 
     __slots__ = (
@@ -86,7 +86,7 @@ class RecordColumns:
         self.runs = runs
         """The timestamp type (0 the producer's, 1 the broker's, -1 none) and leader epoch (-1: none) of the rows."""
         self.has_headers = has_headers
-        """False: no record has any."""
+        """False if no record has headers."""
         self.count = len(offsets)
         self.offsets = offsets
         self.timestamps = timestamps
@@ -122,12 +122,12 @@ class RecordColumns:
 
     @property
     def timestamp_types(self) -> list[int]:
-        """A row each: 0 the producer's time, 1 the broker's, -1 where the format has no timestamps."""
+        """Timestamp type of each row: 0 the producer's time, 1 the broker's, -1 where the format has no timestamps."""
         return [run.timestamp_type for run, rows in self.run_lengths() for _ in range(rows)]
 
     @property
     def leader_epochs(self) -> list[int]:
-        """A row each, -1 where the broker sent none."""
+        """Leader epoch of each row, -1 where the broker sent none."""
         return [run.leader_epoch for run, rows in self.run_lengths() for _ in range(rows)]
 
     def run_lengths(self) -> list[tuple[Run, int]]:
@@ -183,12 +183,12 @@ class RecordColumns:
 
 
 def as_list(column: IntColumn) -> list[int]:
-    """The column as a list, which a loop goes over in a third of the time."""
+    """The column as a list, over which a loop takes a third of the time."""
     return column if isinstance(column, list) else column.tolist()
 
 
 class _Names(dict[bytes, str]):
-    """Header names as text; most records have the same."""
+    """Header names as text, decoded once: most records have the same names."""
 
     def __missing__(self, encoded: bytes) -> str:
         name = self[encoded] = encoded.decode(errors="replace")  # as Java reads it
@@ -196,7 +196,7 @@ class _Names(dict[bytes, str]):
 
 
 def _read_headers(data: bytes, at: int, end: int, names: _Names) -> tuple[Header, ...]:
-    """A count, then names (never null) and values, up to exactly `end` (traps 29, 37)."""
+    """Read headers: a count, then names (never null) and values, up to exactly `end` (traps 29, 37)."""
     count, at = read_varint(data, at)
     if not 0 <= count <= (end - at) // 2:
         raise CorruptRecordsError(f"{count} headers in {end - at} bytes")

@@ -1,4 +1,4 @@
-"""From batches to columns, with numpy where it is installed and pays."""
+"""Decodes batches to columns, with numpy where it is installed and pays."""
 
 from __future__ import annotations
 

@@ -23,11 +23,11 @@ _WORTH_COPYING = 512
 """Bytes per record below which a copy of the buffer costs less than indexing a memoryview once or twice per record."""
 
 _STEPS = [1 + (byte >> 1) if byte < 0x80 else 2 + ((byte & 0x7F) >> 1) for byte in range(0x100)]
-"""By the first byte of a record, whose length is in one byte or two: what that byte says of how far away the next record is."""
+"""First byte of a record, whose length is in one byte or two -> that byte's part of the distance to the next record."""
 
 
 def decode(shared: SharedBytes, spans: Sequence[Span]) -> RecordColumns:
-    """The columns of record batches v2."""
+    """Decode the columns of record batches v2."""
     counts = [span.records for span in spans]
     if len(shared.data) < _WORTH_COPYING * sum(counts):
         shared.as_bytes()
@@ -162,8 +162,8 @@ class _Walk:
 class _Fields:
     """Reads one field of all records at once.
 
-    Positions are clipped to the buffer, so that damaged lengths read the wrong byte and nothing else; whoever reads checks
-    at last that every record's fields ended within it.
+    Positions are clipped to the buffer, so that damaged lengths read the wrong byte and nothing else; the
+    caller checks at last that every record's fields ended within the buffer.
     """
 
     def __init__(self, data: npt.NDArray[np.uint8]) -> None:
@@ -221,14 +221,14 @@ def _expect(good: npt.NDArray[np.bool_], spans: Sequence[Span], reason: str) -> 
 
 
 def _offsets(deltas: Ints, spans: Sequence[Span], counts: Sequence[int]) -> Ints:
-    """As stored, gaps and all (trap 31)."""
+    """Offsets of the records as stored, gaps included (trap 31)."""
     offsets = _add(deltas, _each_row([span.batch.base_offset for span in spans], counts))
     _expect(offsets >= 0, spans, "an offset is negative")
     return offsets
 
 
 def _timestamps(deltas: Ints, spans: Sequence[Span], counts: Sequence[int]) -> Ints:
-    """Under LogAppendTime the batch's largest for all of its records (trap 35)."""
+    """Timestamps of the records; under LogAppendTime the batch's largest for all of its records (trap 35)."""
     by_broker = [span.batch.timestamp_type == 1 for span in spans]
     if any(by_broker):
         deltas = np.where(_each_row(by_broker, counts), 0, deltas)
@@ -239,7 +239,7 @@ def _timestamps(deltas: Ints, spans: Sequence[Span], counts: Sequence[int]) -> I
 
 
 def _add(deltas: Ints, bases: Ints) -> Ints:
-    """The sum, which must not wrap."""
+    """The sum; raises CorruptRecordsError if it wraps."""
     total = deltas + bases
     if (((bases ^ total) & (deltas ^ total)) < 0).any():
         raise CorruptRecordsError("an offset or timestamp is out of range")
@@ -247,5 +247,5 @@ def _add(deltas: Ints, bases: Ints) -> Ints:
 
 
 def _each_row(values: Sequence[int], counts: Sequence[int]) -> Ints:
-    """The values of batches, for each of their records."""
+    """Repeat a value of each batch for each of its records."""
     return np.array(values, np.int64) if len(values) == 1 else np.repeat(np.array(values, np.int64), counts)

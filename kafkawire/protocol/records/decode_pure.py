@@ -17,7 +17,7 @@ __all__ = ["decode"]
 _NULL = 0x01
 """The length -1 as a varint."""
 _COLUMNS = 8
-"""Of a record: those of `legacy.Row`."""
+"""Columns of a record: those of `legacy.Row`."""
 _MIN_INT64, _MAX_INT64 = -(1 << 63), (1 << 63) - 1
 
 
@@ -53,7 +53,7 @@ def _legacy_rows(span: Span, data: bytes) -> Iterable[Row]:
 
 
 def _read_v2(span: Span, data: bytes, fields: list[int]) -> bool:  # noqa: C901, PLR0912, PLR0915 - see its docstring
-    """Add the fields of a record batch v2; whether there are headers.
+    """Add the fields of a record batch v2; True if a record has headers.
 
     The common forms of each varint are read in place: a call costs as much as the rest.
     """

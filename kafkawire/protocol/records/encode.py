@@ -29,7 +29,7 @@ __all__ = ["encode_columns", "encode_record", "seal_batch"]
 _FEW = 8
 """Up to so many records it is faster to write them one by one."""
 _WORTH_NUMPY = 500
-"""Below this many records it saves less than 25 µs, for which a program that sends little need not load it."""
+"""Below this many records numpy saves less than 25 µs, which is not worth its import in a program that sends little."""
 
 
 def encode_record(
@@ -60,8 +60,8 @@ def encode_columns(
 ) -> list[Buffer]:
     """The records of whole columns, numbered from `first_delta`.
 
-    `timestamps` (ms) may be one for all; without them all have the base timestamp.
-    The parts are not one a record: only their concatenation counts, as `seal_batch` makes it.
+    `timestamps` (ms) may be one for all; without them all records have the base timestamp.
+    The parts do not correspond to records: only their concatenation counts, which `seal_batch` makes.
     """
     count = len(values)
     times = base_timestamp if timestamps is None else timestamps
@@ -124,7 +124,7 @@ def seal_batch(
 
 
 def _batch_around(parts: Iterable[Buffer]) -> bytearray | None:
-    """The memory of the only part, if it has room for the header and no batch was made of it before."""
+    """The buffer of the only part, if it has room for the header and no batch was made of it before."""
     if not isinstance(parts, list) or len(parts) != 1 or not isinstance(parts[0], memoryview):
         return None
     batch = parts[0].obj

@@ -28,7 +28,7 @@ from kafkawire.protocol.wire import Buffer
 __all__ = ["encode"]
 
 _ROWS = 500
-"""Records at once. With more, numpy lets go of the GIL in every copy, and beside a busy thread gets it back only after 5 ms."""
+"""Most records at once. With more, numpy releases the GIL in every copy; beside a busy thread it gets it back after 5 ms."""
 _WORTH_ROWS = 150
 """Records with the same timestamp, on average, from which on rows pay."""
 _MORE = 3
@@ -38,7 +38,7 @@ _WIDEST = 200
 
 
 def encode(columns: Columns, base_timestamp: int, first_delta: int) -> list[Buffer]:
-    """As rows while the records are of one shape, then as without numpy."""
+    """Encode records as rows while they are of one shape, the others without numpy."""
     count = len(columns.values)
     batch = Batch()
     size, done = BATCH_OVERHEAD, 0
@@ -65,7 +65,7 @@ def encode(columns: Columns, base_timestamp: int, first_delta: int) -> list[Buff
 
 
 def _encode_rows(columns: Columns, stamp: bytes, deltas: Sequence[bytes]) -> bytearray | None:
-    """Records with the same timestamp, and offset deltas of the same number of bytes; None if they are not of one shape."""
+    """Encode records with one timestamp and offset deltas of one width as rows; None if the records are not of one shape."""
     pieces = _behind_delta(columns)
     if pieces is None:
         return None
@@ -120,9 +120,9 @@ def _seem_alike(items: Sequence[Buffer | None], start: int, end: int) -> bool:
 
 
 def _widen(items: Sequence[Buffer | None]) -> bytes | None:
-    """Each behind a byte that says how long it is, and with one byte more behind it. None if not all are bytes of one length.
+    """Put each value behind its length byte, with one spare byte behind it; None unless all are bytes of one length.
 
-    struct cuts what is longer, which with that byte more shows in the length.
+    struct cuts longer values, and the spare byte shows it.
     """
     if not _seem_alike(items, 0, len(items)):
         return None

@@ -29,11 +29,11 @@ __all__ = [
 
 NULL = VARINTS[-1]
 ATTRIBUTES = b"\0"
-"""Of a record: unused (trap 39)."""
+"""Attributes of a record: unused (trap 39)."""
 NO_HEADERS = VARINTS[0]
 
 _USUAL = 1 << 14
-"""Records that most batches have at most: the varints of their offset deltas are kept in a list."""
+"""Number of offset deltas whose varints are kept in a list: most batches have no more records."""
 _WORTH_JOINING = 8
 """Records for each different piece of theirs, from which on it pays to join the pieces to what is before them."""
 _WORTH_COPYING = 100
@@ -63,13 +63,13 @@ class Columns(NamedTuple):
 
 
 class Batch(bytearray):
-    """Records behind room for the header of their batch, which `seal_batch` makes of it where it lies."""
+    """Encoded records behind room for the header of their batch, so that `seal_batch` makes the batch in place."""
 
     __slots__ = ()
 
 
 def encode(columns: Columns, base_timestamp: int, first_delta: int) -> list[Buffer]:
-    """Each piece of all records is one column, and the columns are interleaved."""
+    """Encode records: each piece of all records is one column, and the columns are interleaved."""
     count = len(columns.values)
     body = _Body()
     if columns.keys is None:
@@ -116,7 +116,7 @@ def _heads(
 
 
 def stamp_runs(timestamps: Sequence[int] | int, base_timestamp: int, count: int, most: int) -> list[tuple[int, bytes]] | None:
-    """Of records in a row that have the same timestamp: their end, their attributes and timestamp.
+    """Runs of records with the same timestamp: the end of each, its attributes and timestamp.
 
     None where there are more than `most` such runs, or clearly will be, and for timestamps that go back.
     """
@@ -136,9 +136,9 @@ def stamp_runs(timestamps: Sequence[int] | int, base_timestamp: int, count: int,
 
 
 def blocks(runs: Iterable[tuple[int, bytes]], first_delta: int, most: int) -> Iterator[tuple[int, int, int, bytes]]:
-    """Up to `most` records in a row of the same run, whose offset deltas take the same number of bytes.
+    """Blocks of up to `most` records of the same run, whose offset deltas take the same number of bytes.
 
-    Start, end, that number, and what `stamp_runs` says of the run.
+    Yields start, end, that number of bytes, and attributes and timestamp of the run.
     """
     start = 0
     for end_of_run, stamp in runs:
@@ -161,7 +161,7 @@ def _usual_deltas() -> list[bytes]:
 
 
 def _add_headers(body: _Body, headers: Sequence[Iterable[Header] | None]) -> None:
-    """Names and contents are columns as well, where all records have the same number of headers."""
+    """Add headers: names and contents are columns too, where all records have the same number of headers."""
     columns = pair_columns(headers)
     if columns is None:
         tails = [encode_headers(row or ()) for row in headers]
@@ -235,11 +235,11 @@ class _Body:
         return totals, {total: total for total in set(totals)}
 
     def widest(self) -> int:
-        """Bytes of the largest record, or more: what is largest may be in different ones."""
+        """Upper bound on the bytes of a record: the largest parts may be of different records."""
         return self.common + sum(max(sizes.values()) for _, sizes in self.varying)
 
     def grow(self, codes: Sequence[Any], sizes: dict[Any, int]) -> None:
-        """Each record takes more bytes, as many as its code says."""
+        """Count more bytes for each record, by its code."""
         size, *others = set(sizes.values())
         if others:
             self.varying.append((codes, sizes))
@@ -247,24 +247,24 @@ class _Body:
             self.common += size
 
     def grow_by(self, items: Sequence[bytes]) -> None:
-        """Each record takes an item of its own more."""
+        """Count the bytes of an item for each record."""
         lengths = tuple(map(len, items))
         self.grow(lengths, {length: length for length in _different(lengths)})
 
     def constant(self, piece: bytes) -> None:
-        """Something that all records have, and which they grow by."""
+        """Add bytes that all records have, and count them."""
         self.before += piece
         self.common += len(piece)
 
     def column(self, items: Sequence[Buffer]) -> None:
-        """Something else for each record."""
+        """Add a column with an item for each record."""
         if self.before:
             self.columns.append(self.before)
             self.before = b""
         self.columns.append(items)
 
     def coded(self, codes: Sequence[Any], pieces: dict[Any, bytes]) -> None:
-        """The piece of its code for each record, which does not grow by it."""
+        """Add a column with the piece of each record's code, without counting its bytes."""
         if len(pieces) == 1:
             self.before += pieces[codes[0]]
             return
@@ -274,7 +274,7 @@ class _Body:
         self.column(_pick(pieces, codes))
 
     def sized(self, items: Sequence[Buffer | None]) -> None:
-        """A key, value or content of a header for each record, behind its length."""
+        """Add a column of keys, values or header contents, each behind its length."""
         try:
             lengths = tuple(map(len, items))  # type: ignore[arg-type]
         except TypeError:
@@ -291,13 +291,13 @@ class _Body:
 
 
 def _different(codes: Sequence[Any]) -> set[Any]:
-    """Without making a set where all are the same, which is common."""
+    """The different values, without making a set where all are equal, which is common."""
     first = codes[0]
     return {first} if first == codes[-1] and codes.count(first) == len(codes) else set(codes)
 
 
 def _pick(pieces: dict[Any, Any], codes: Sequence[Any]) -> tuple[Any, ...]:
-    """The piece of each code, by the fastest way there is; that one gives no tuple for a single code."""
+    """The piece of each code, by `itemgetter`, the fastest way, which gives no tuple for a single code."""
     return itemgetter(*codes)(pieces) if len(codes) > 1 else (pieces[codes[0]],)
 
 

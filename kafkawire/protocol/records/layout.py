@@ -39,16 +39,16 @@ CRC_AT: Final = 17
 CRC_FROM: Final = 21
 """Start of the bytes under the checksum; a broker may change those before it without a new one (trap 25)."""
 SHORTEST_RECORD: Final = 7
-"""Length, attributes, two deltas, three counts: a byte each."""
+"""Bytes of the shortest record: length, attributes, two deltas, three counts, a byte each."""
 
 LEGACY_HEADER: Final = Struct(">qiIbb")
-"""Of a message of format 0 or 1: offset, size, checksum, magic, attributes; format 1 goes on with an int64 timestamp."""
+"""Header of a message of format 0 or 1: offset, size, checksum, magic, attributes; format 1 goes on with an int64 timestamp."""
 LEGACY_CRC_AT: Final = 12
 LEGACY_CRC_FROM: Final = 16
 LEGACY_KEY_AT: Final = {0: LEGACY_HEADER.size, 1: LEGACY_HEADER.size + 8}
-"""By format: where the length of the key is."""
+"""Format -> index of the key's length in a message."""
 SHORTEST_MESSAGE: Final = {0: LEGACY_KEY_AT[0] + 8, 1: LEGACY_KEY_AT[1] + 8}
-"""By format: a message with neither key nor value."""
+"""Format -> bytes of a message with neither key nor value."""
 
 UINT32: Final = Struct(">I")
 
@@ -56,4 +56,4 @@ LOG_APPEND_TIME: Final = 0x08
 TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 DELETE_HORIZON: Final = 0x40
-"""Bits of the attributes; the lowest three are the codec, and what is above is ignored (trap 36)."""
+"""Bits of the attributes; the lowest three are the codec, and higher bits are ignored (trap 36)."""

@@ -63,7 +63,7 @@ def _encode_message(
 
 
 def wrapped_set(batch: RecordBatch) -> memoryview:
-    """The compressed messages that a message with a codec has as its value."""
+    """The compressed set of messages that is the value of a message with a codec."""
     message = memoryview(batch.buffer)[batch.start : batch.end]
     _, _, start, end = _key_and_value(message, 0, len(message), batch.magic, batch.base_offset)
     if end < 0:
@@ -72,7 +72,7 @@ def wrapped_set(batch: RecordBatch) -> memoryview:
 
 
 def read_rows(batch: RecordBatch, data: bytes, start: int, end: int, shift: int) -> Iterator[Row]:
-    """The rows of a message, or of the set that it wraps: what lies between `start` and `end` of `data`.
+    """The rows of a message, or of the set that it wraps, between `start` and `end` of `data`.
 
     `shift` is the `offset_shift` of such a set.
     """

@@ -1,4 +1,4 @@
-"""Batches decoded slice by slice: a few kilobytes may unpack to a hundred megabytes and to millions of records (trap 43)."""
+"""Batches decoded slice by slice: a few kilobytes may unpack to a hundred megabytes or millions of records (trap 43)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["SLICE_BYTES", "SLICE_RECORDS", "Slice", "Unread"]
 SLICE_BYTES = 4 << 20
 """Unpacked bytes that are decoded at once, where one record is not larger by itself."""
 SLICE_RECORDS = 50_000
-"""Records that are decoded at once: eight numbers each, and then perhaps objects."""
+"""Most records that are decoded at once: each takes eight numbers, and perhaps objects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A batch that is unpacked, and those of its records that have not been decoded."""
+    """A batch that is unpacked, and the records of it that have not been decoded."""
 
     shared: SharedBytes
     span: Span
@@ -40,7 +40,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """Batches whose records have not been decoded. Never changed: `decode` returns what is left.
+    """Batches whose records have not been decoded. Immutable: `decode` returns the rest as a new object.
 
     `limit` is the most bytes that each compressed batch may unpack to.
     """
@@ -48,18 +48,18 @@ class Unread:
     batches: tuple[RecordBatch, ...]
     limit: int = DEFAULT_LIMIT
     opened: Opened | None = None
-    """The first batch, where it is unpacked already."""
+    """The first batch, if it is unpacked already."""
 
     @property
     def size(self) -> int:
-        """Bytes that are held: the batches as they came, and what one of them unpacks to."""
+        """Bytes that are held: the batches as received, and the unpacked records of one of them."""
         unpacked = 0 if self.opened is None else len(self.opened.shared.data)
         return sum(batch.size for batch in self.batches) + unpacked
 
     def decode(self) -> tuple[Slice, Unread | None]:
-        """The first records, at most about SLICE_BYTES and SLICE_RECORDS of them, and what is left; None: nothing.
+        """The first records, at most about SLICE_BYTES and SLICE_RECORDS of them, and the rest, None if nothing is left.
 
-        There has to be a batch. Raises CorruptRecordsError if the first is damaged or unpacks to more than the limit.
+        Needs at least one batch. Raises CorruptRecordsError if the first is damaged or unpacks to more than the limit.
         """
         opened = self.opened if self.opened is not None else _open(self.batches[0], unpack(self.batches[0], self.limit))
         if opened.span.start or _exceeds(opened.span):
@@ -74,7 +74,7 @@ class Unread:
         return Slice(columns, batches[-1].next_offset), self._rest(len(batches), ahead)
 
     def _gather(self, first: Opened) -> tuple[list[RecordBatch], list[Buffer], Opened | None]:
-        """Batches that make a slice with the first, what each unpacks to, and the next if it had to be unpacked to see."""
+        """Batches that make a slice, the records of each, and the next batch if it had to be unpacked to decide."""
         batches, pieces = [self.batches[0]], [first.shared.data]
         size, rows = len(first.shared.data), _most_rows(first.span)
         for batch in self.batches[1:]:
@@ -114,7 +114,7 @@ def _open(batch: RecordBatch, piece: Buffer) -> Opened:
 
 
 def _most_rows(span: Span) -> int:
-    """The records of a span; the most that there can be where a compressed message of formats 0 and 1 does not tell."""
+    """Number of records of a span, or an upper bound for a compressed message of formats 0 and 1, which does not have it."""
     return span.records if span.records >= 0 else (span.end - span.start) // SHORTEST_MESSAGE[span.batch.magic]
 
 

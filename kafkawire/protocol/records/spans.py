@@ -17,7 +17,7 @@ __all__ = ["Span", "add_run", "gather", "open_batch", "unpack"]
 
 
 class Span(NamedTuple):
-    """Records of one batch, and where in the common buffer they lie."""
+    """Records of one batch, and their place in the common buffer."""
 
     batch: RecordBatch
     start: int
@@ -48,7 +48,7 @@ def open_batch(batch: RecordBatch, piece: Buffer, at: int = 0) -> Span:
 
 
 def gather(batches: Sequence[RecordBatch], pieces: Sequence[Buffer]) -> tuple[SharedBytes, list[Span]]:
-    """One buffer with all the records, given what each batch unpacks to, and where each has its own."""
+    """One buffer with the unpacked records of all batches, and the span of each batch in it."""
     if not batches:
         return SharedBytes(b""), []
     buffer = batches[0].buffer
@@ -71,6 +71,6 @@ def _records_at(batch: RecordBatch) -> int:
 
 
 def add_run(runs: list[Run], row: int, batch: RecordBatch) -> None:
-    """Note that a batch's rows begin at `row`, unless it goes on like the one before."""
+    """Begin a run at `row`, unless the batch agrees with the run before."""
     if not runs or runs[-1][1:] != (batch.timestamp_type, batch.leader_epoch):
         runs.append(Run(row, batch.timestamp_type, batch.leader_epoch))

@@ -11,20 +11,20 @@ __all__ = ["HIGH_BITS", "INT32_BYTES", "INT64_BYTES", "LOW_BITS", "VARINTS", "ZI
 
 INT32_BYTES: Final = 5
 INT64_BYTES: Final = 10
-"""The longest forms."""
+"""Bytes of the longest forms."""
 ZIGZAG: Final = [(byte >> 1) ^ -(byte & 1) if byte < 0x80 else None for byte in range(0x100)]
-"""By the only byte of a varint: the number; None for the first of several bytes."""
+"""Byte -> the number, if it is the only byte of a varint; None for the first of several bytes."""
 LOW_BITS: Final = [(byte & 0x7F) >> 1 if byte >= 0x80 and not byte & 1 else None for byte in range(0x100)]
-"""By the first byte of several, if the number is not negative: its part of the number."""
+"""First byte of several -> its part of the number, if that is not negative."""
 HIGH_BITS: Final = [byte << 6 if byte < 0x80 else None for byte in range(0x100)]
-"""By the second byte, if it is the last: its part of the number."""
+"""Second byte -> its part of the number, if it is the last byte."""
 
 
 class _Varints(dict[int, bytes]):
-    """number -> its encoding, filled as numbers are used: looking one up is what it costs to encode it."""
+    """Number -> its encoding, filled as numbers are used, so that encoding is one look-up."""
 
     most: Final = 1 << 17
-    """Enough for every length and offset delta of usual batches, in about 15 MB at the very worst."""
+    """Most numbers kept: every length and offset delta of usual batches, in at most about 15 MB."""
 
     def __missing__(self, number: int) -> bytes:
         encoded = _encode(number)

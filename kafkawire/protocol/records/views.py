@@ -1,4 +1,4 @@
-"""Columns as what callers ask for: Message objects, just the values, or Arrow."""
+"""Columns as Message objects, as values alone, or as Arrow."""
 
 from __future__ import annotations
 
