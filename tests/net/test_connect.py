@@ -85,8 +85,8 @@ def test_ports_that_cannot_be(run, port):
 
 @both_drivers
 def test_no_answer_until_the_deadline(run, black_hole):
-    with pytest.raises(ConnectError, match=rf"127\.0\.0\.1:{black_hole}: connect: no answer in 0\.\d s"):
-        run(lambda net: net.connect("127.0.0.1", black_hole, None, net.now() + 0.2))
+    with pytest.raises(ConnectError, match=rf"127\.0\.0\.1:{black_hole}: connect: no answer in \d\.\d s"):
+        run(lambda net: net.connect("127.0.0.1", black_hole, None, net.now() + 0.5))
 
 
 @both_drivers
@@ -115,7 +115,7 @@ def test_every_address_is_tried_in_turn(run, refused, black_hole, addresses):
 def test_the_error_names_every_address_and_its_reason(run, refused, black_hole, addresses):
     addresses["many.test"] = [("127.0.0.1", refused), ("127.0.0.1", black_hole)]
     with pytest.raises(ConnectError) as caught:
-        run(lambda net: net.connect("many.test", 9092, None, net.now() + 0.2))
+        run(lambda net: net.connect("many.test", 9092, None, net.now() + 1))
     text = str(caught.value)
     assert text.startswith("cannot connect to many.test:9092: ")
     assert f"127.0.0.1:{refused}: connect: Connection refused" in text

@@ -202,8 +202,8 @@ def test_an_openssl_server_on_the_plain_port(run, authority):
 def test_a_handshake_that_gets_no_answer(run, files):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-        with pytest.raises(ConnectError, match=r"TLS: no answer in 0\.\d s"):
-            run(lambda net: net.connect("127.0.0.1", port, net.tls(TlsOptions(cafile=files["ca"])), net.now() + 0.2))
+        with pytest.raises(ConnectError, match=r"TLS: no answer in \d\.\d s"):
+            run(lambda net: net.connect("127.0.0.1", port, net.tls(TlsOptions(cafile=files["ca"])), net.now() + 1))
 
 
 def test_a_cancelled_handshake_closes_its_socket(files):
