@@ -172,8 +172,8 @@ def check_partitions(asked: Iterable[TopicPartition], topic: Topic) -> None:
 class Metadata:
     """The present metadata of the cluster, and which topics it is to cover.
 
-    `apply` runs in the flow of the metadata updater only, and is the only writer of the snapshot and of topic errors; it
-    replaces them whole. Any thread may call the other methods.
+    `apply` runs in the flow of the metadata updater only, and is the only writer of the snapshot, addresses and topic errors;
+    it replaces each of them whole. Any thread may call the other methods.
     """
 
     def __init__(self, bootstrap_servers: str | Sequence[str]) -> None:
@@ -181,6 +181,8 @@ class Metadata:
         servers = parse_servers(bootstrap_servers)
         self.bootstrap: Mapping[int, Address] = {-1 - i: Address(host, port) for i, (host, port) in enumerate(servers)}
         """Bootstrap servers by negative numbers, since their node ids are unknown (trap 110)."""
+        self._addresses = self.bootstrap
+        """Addresses of the snapshot's brokers and of the bootstrap servers: each step of a sender or fetcher needs them."""
         self.suspected = False
         """True if the metadata may be out of date: a failure was seen that newer metadata may explain."""
         self._wanted: dict[str, bool] = {}
@@ -188,12 +190,10 @@ class Metadata:
 
     def address(self, node_id: int) -> Address:
         """Address of a broker, or of a bootstrap server (negative ids). Raises NetworkError for an unknown broker."""
-        if node_id < 0:
-            return self.bootstrap[node_id]
-        broker = self.snapshot.brokers.get(node_id)
-        if broker is None:
+        address = self._addresses.get(node_id)
+        if address is None:
             raise NetworkError(f"broker {node_id} is not in the cluster: known are {sorted(self.snapshot.brokers)}")
-        return Address(broker.host, broker.port)
+        return address
 
     def want(self, topic: str, *, create: bool) -> None:
         """Keep metadata of a topic from now on; with `create` the broker may create the topic when it is asked."""
@@ -223,7 +223,7 @@ class Metadata:
             return None
         if code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
             return broker_error(code, f"topic {name!r}")
-        brokers = ", ".join(str(self.address(node)) for node in self.snapshot.brokers)
+        brokers = ", ".join(format_address(broker.host, broker.port) for broker in self.snapshot.brokers.values())
         return UnknownTopicError(code, f"topic {name!r} is not on the cluster ({brokers}): create it, or correct the name")
 
     def apply(self, response: MetadataResponse, version: int, asked: frozenset[str] | None, now: float) -> None:
@@ -232,4 +232,5 @@ class Metadata:
         kept = {} if asked is None else {name: code for name, code in self._topic_errors.items() if name not in asked}
         absent = dict.fromkeys((asked or frozenset()) - snapshot.topics.keys(), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self._topic_errors = {**kept, **absent, **errors}
+        self._addresses = {**self.bootstrap, **{node: Address(b.host, b.port) for node, b in snapshot.brokers.items()}}
         self.snapshot = snapshot

@@ -37,7 +37,7 @@ class MetadataUpdater:
         self._rounds_answered = 0
         self._error: KafkaError | None = None
         """Why the last round brought no answer; None if it did."""
-        self._asking: int | None = None
+        self._asking: tuple[int, Address] | None = None
         """The broker that the present round asks."""
         self._reasons: dict[Address, KafkaError] = {}
         """Why the brokers that the present round asked before did not answer."""
@@ -90,8 +90,8 @@ class MetadataUpdater:
             return self._error
         reasons: dict[Address, object] = dict(self._reasons)
         if self._asking is not None:
-            progress = self._links.progress(self._asking, CONTROL)
-            reasons[self._metadata.address(self._asking)] = progress or "no answer to Metadata yet"
+            node_id, address = self._asking
+            reasons[address] = self._links.progress(node_id, CONTROL) or "no answer to Metadata yet"
         return TimedOut(f"no metadata from the cluster in the time given. {_listed(reasons)}".strip())
 
     def check_reachable(self) -> None:
@@ -119,12 +119,12 @@ class MetadataUpdater:
     async def _ask_in_turn(self) -> KafkaError | None:
         """Ask brokers until one answers; returns why none did."""
         self._reasons = {}
-        for node_id in self._sources():
-            self._asking = node_id
+        for node_id, address in [(node_id, self._metadata.address(node_id)) for node_id in self._sources()]:
+            self._asking = node_id, address
             try:
                 await self._ask(node_id)
             except KafkaError as error:
-                self._reasons[self._metadata.address(node_id)] = error
+                self._reasons[address] = error
             else:
                 return None
         return _unreachable(self._reasons)

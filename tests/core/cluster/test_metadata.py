@@ -1,4 +1,4 @@
-"""Metadata snapshots: the next one from a Metadata response (traps 103, 104, 131)."""
+"""Metadata snapshots: the state of a topic after each kind of answer (traps 103, 104, 131)."""
 
 from __future__ import annotations
 
