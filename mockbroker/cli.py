@@ -1,4 +1,4 @@
-"""`python -m mockbroker`: a mock cluster for clients in any language, until SIGINT or SIGTERM."""
+"""`python -m mockbroker`: runs a mock cluster for clients in any language, until SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code. Ends the process with code 2 on wrong arguments, as argparse does."""
+    """Run the command line and return the exit code. Wrong arguments end the process with code 2, as in argparse."""
     parser = _parser()
     options = parser.parse_args(arguments)
     stop = threading.Event()
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _start(options: argparse.Namespace, running: ExitStack) -> str:
-    """Start what was asked for; what to tell about it, a line each."""
+    """Start the cluster and its control port; return the lines to print."""
     cluster = MockCluster(
         options.brokers,
         topics=dict(options.topic),
@@ -72,34 +72,34 @@ def _parser() -> argparse.ArgumentParser:
         "mockbroker", description="A mock Kafka cluster in one process. Prints bootstrap.servers when it is ready."
     )
     add = parser.add_argument
-    add("--brokers", type=int, default=3, metavar="N", help="how many brokers (3)")
+    add("--brokers", type=int, default=3, metavar="N", help="number of brokers (3)")
     add("--topic", type=_topic, action="append", default=[], metavar="NAME:PARTITIONS", help="create a topic; repeatable")
     add("--version", default=LATEST, help=f"the Kafka version to imitate, from 0.8.2 on ({LATEST})")
-    add("--port", type=int, default=0, help="of the first broker, the others take the next ones; free ports without")
-    add("--port-step", type=int, default=1, metavar="N", help="from the port of one broker to that of the next (1)")
-    add("--first-broker-id", type=int, default=1, metavar="ID", help="the others have the ids behind it (1)")
-    add("--host", default="127.0.0.1", help="the address to listen on and to advertise (127.0.0.1)")
-    add("--advertised-host", metavar="HOST", help="what clients are told to connect to instead")
-    add("--rack", action="append", default=[], metavar="NAME", help="of the brokers, in turn; repeatable")
-    add("--config", type=_config, action="append", default=[], metavar="NAME=VALUE", help="of the brokers; repeatable")
+    add("--port", type=int, default=0, help="port of the first broker; the others take the next ports; free ports if left out")
+    add("--port-step", type=int, default=1, metavar="N", help="step from the port of one broker to that of the next (1)")
+    add("--first-broker-id", type=int, default=1, metavar="ID", help="id of the first broker; the others have the next ids (1)")
+    add("--host", default="127.0.0.1", help="address to listen on and to advertise (127.0.0.1)")
+    add("--advertised-host", metavar="HOST", help="host that clients are told to connect to, if it is another")
+    add("--rack", action="append", default=[], metavar="NAME", help="rack of the brokers, in turn; repeatable")
+    add("--config", type=_config, action="append", default=[], metavar="NAME=VALUE", help="configure the brokers; repeatable")
     add(
         "--reassignment-seconds",
         type=float,
         default=0.0,
         metavar="S",
-        help="that partitions take to move to other replicas (0)",
+        help="seconds that partitions take to move to other replicas (0)",
     )
     add("--load", action="append", default=[], metavar="FILE", help="create topics and records from JSON lines; repeatable")
-    add("--dump", metavar="FILE", help="write all topics and records as JSON lines at the end")
-    add("--fault", type=_json, action="append", default=[], metavar="JSON", help="make a fault, as POST /faults; repeatable")
-    add("--hold-clock", action="store_true", help="let time stand still: the control port moves it on")
+    add("--dump", metavar="FILE", help="write all topics and records as JSON lines on exit")
+    add("--fault", type=_json, action="append", default=[], metavar="JSON", help="add a fault, as POST /faults; repeatable")
+    add("--hold-clock", action="store_true", help="hold the time: only the control port advances it")
     add("--http", type=_address, metavar="[ADDRESS:]PORT", help="serve the control port (on 127.0.0.1); 0 for any free port")
     return parser
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """In one line, since who starts this is a test more often than not."""
+        """Print the error in one line, for tests that start this process."""
         self.exit(2, f"{self.prog}: {message} (see --help)\n")
 
 

@@ -1,6 +1,6 @@
-"""The pytest plug-in: fixtures with a mock cluster for each test or for the whole run, and the marker that sets one up.
+"""pytest plug-in: fixtures with a mock cluster for each test or for the whole run, and a marker for their arguments.
 
-pytest loads it in every run where the distribution is installed, so it imports the mock only when a test asks for it.
+pytest loads this module in every run where the distribution is installed, so it imports the mock only when a test uses it.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ __all__ = ["mock_kafka", "mock_kafka_options", "mock_kafka_session", "pytest_con
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marker."""
+    """Declare the marker `mock_kafka`."""
     config.addinivalue_line(
         "markers",
-        'mock_kafka(brokers=3, topics={}, version="4.4", check_faults=False, ...): how to start the cluster of the fixture '
-        "mock_kafka, and whether a fault that never fired fails the test",
+        'mock_kafka(brokers=3, topics={}, version="4.4", check_faults=False, ...): arguments of the cluster of the '
+        "fixture mock_kafka; with check_faults a fault that never fired fails the test",
     )
 
 
 @pytest.fixture(scope="session")
 def mock_kafka_options() -> Mapping[str, Any]:
-    """The arguments of MockCluster for both fixtures. Override it in a conftest.py."""
+    """Return the arguments of MockCluster for both fixtures. Override it in a conftest.py."""
     return {}
 
 
 @pytest.fixture
 def mock_kafka(request: pytest.FixtureRequest, mock_kafka_options: Mapping[str, Any]) -> Iterator[MockCluster]:
-    """A running mock cluster of 3 brokers for this test; `@pytest.mark.mock_kafka(...)` takes the arguments of MockCluster."""
+    """Run a mock cluster of 3 brokers for one test; `@pytest.mark.mock_kafka(...)` takes the arguments of MockCluster."""
     from mockbroker import MockCluster
 
     marker = request.node.get_closest_marker("mock_kafka")
@@ -47,7 +47,7 @@ def mock_kafka(request: pytest.FixtureRequest, mock_kafka_options: Mapping[str, 
 
 @pytest.fixture(scope="session")
 def mock_kafka_session(mock_kafka_options: Mapping[str, Any]) -> Iterator[MockCluster]:
-    """A running mock cluster of 3 brokers for all tests that ask for it: give topics and groups names of their own."""
+    """Run a mock cluster of 3 brokers for all tests of the run that use it: each test needs its own topics and groups."""
     from mockbroker import MockCluster
 
     with MockCluster(**mock_kafka_options) as cluster:

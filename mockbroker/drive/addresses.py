@@ -11,14 +11,14 @@ __all__ = ["check_port", "listening_on"]
 
 
 def check_port(port: int) -> None:
-    """Raise ValueError for what is no port."""
+    """Raise ValueError for a number that is no port."""
     if not 0 <= port <= HIGHEST_PORT:
         raise ValueError(f"{port} is no port: they go from 0 to {HIGHEST_PORT}")
 
 
 @contextmanager
 def listening_on(host: str, port: int) -> Iterator[None]:
-    """Let errors of the block, which binds a socket, say to what. Raises OSError, and ValueError for what is no port."""
+    """Name the address in errors of the block, which binds a socket. Raises OSError, and ValueError for an invalid port."""
     check_port(port)
     try:
         yield

@@ -61,7 +61,7 @@ class Server:
         self._connection_numbers = count(1)
 
     def start(self) -> None:
-        """Listen with every broker and start the loop. Raises OSError if a port is taken, ValueError if it is none."""
+        """Listen with every broker and start the loop. Raises OSError if a port is taken, ValueError for an invalid port."""
         self._loop.open()
         try:
             for broker in self._cluster.brokers.values():

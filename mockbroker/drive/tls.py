@@ -1,4 +1,4 @@
-"""TLS on the broker's side of a connection, without IO: records in, plain bytes out, and the other way."""
+"""TLS on the broker's side of a connection, without IO: decrypts received bytes and encrypts bytes to send."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _READ_SIZE = 1 << 18
 
 
 class TlsStream:
-    """One connection. `context` decides about certificates, the client's too."""
+    """TLS state of one connection. context: a server-side context, which also says if the client needs a certificate."""
 
     __slots__ = ("_connected", "_incoming", "_object", "_outgoing", "ended")
 
@@ -26,10 +26,10 @@ class TlsStream:
         self._object = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self._connected = False
         self.ended = False
-        """The client said goodbye, or broke the protocol; there may be an alert to send."""
+        """True once the client has ended the TLS session or broken the protocol; there may be an alert to send."""
 
     def received(self, data: bytes) -> bytes:
-        """Decrypt bytes from the network."""
+        """Take bytes from the network and return the decrypted bytes."""
         self._incoming.write(data)
         plain = []
         try:
@@ -46,10 +46,10 @@ class TlsStream:
         return b"".join(plain)
 
     def send(self, parts: Iterable[Buffer]) -> None:
-        """Encrypt; `outgoing` has the result."""
+        """Encrypt bytes; `outgoing` returns the result."""
         for part in filter(len, parts):
             self._object.write(part)
 
     def outgoing(self) -> bytes:
-        """Bytes to be written to the network: records, handshake messages, alerts."""
+        """Return the bytes to write to the network: records, handshake messages, alerts."""
         return self._outgoing.read()

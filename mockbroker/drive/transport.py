@@ -25,11 +25,12 @@ __all__ = ["Transport"]
 _log = logging.getLogger("mockbroker")
 
 _READ_SIZE = 1 << 16
-"""Bytes read at once. Room for many more costs a mapping of memory each time, several times what the call does."""
+"""Bytes read at once. A much larger buffer is mapped anew for each read, which takes several times as long as the read."""
 _PARTS_AT_ONCE = 64
+"""Buffers given to one system call."""
 
 _TURN = 0.005
-"""Seconds of serving after which the other connections come first."""
+"""Seconds of serving after which the loop serves other connections."""
 
 
 class Transport:
@@ -64,7 +65,7 @@ class Transport:
         self._update_events()
 
     def close(self) -> None:
-        """Cut the connection."""
+        """Close the connection at once."""
         if not self._closed:
             self._closed = True
             self._connection.lost()
