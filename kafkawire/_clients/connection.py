@@ -69,7 +69,7 @@ class ConnectionBase(ClientBase):
             list[Broker]: node_id, host, port and rack of each.
 
         Raises:
-            KafkaError: Any error that `refresh` raises.
+            KafkaError: Any error that `refresh` raises, if a broker has to be asked.
 
         Example:
             >>> brokers = connection.brokers(timeout=10)
@@ -88,7 +88,7 @@ class ConnectionBase(ClientBase):
             Broker | None: node_id, host, port and rack; None where brokers do not name a controller (before 0.10).
 
         Raises:
-            KafkaError: Any error that `refresh` raises.
+            KafkaError: Any error that `refresh` raises, if a broker has to be asked.
 
         Example:
             >>> controller = connection.controller(timeout=10)
@@ -131,7 +131,7 @@ class ConnectionBase(ClientBase):
 
         Raises:
             UnknownTopicError: There is no such topic.
-            KafkaError: Any error that `refresh` raises.
+            KafkaError: Any error that `refresh` raises, if a broker has to be asked.
 
         Example:
             >>> partitions = connection.partitions("flights", timeout=10)

@@ -128,7 +128,7 @@ class ConsumerBase(OffsetQueriesBase):
             timeout: Seconds; default_api_timeout_ms if None.
 
         Returns:
-            list[Message]: The records from there; [] at the end of the partition.
+            list[Message]: The records from there; [] at the end of the partition, after fetch_max_wait_ms.
 
         Raises:
             OffsetOutOfRangeError: The partition has no such offset.
@@ -137,6 +137,7 @@ class ConsumerBase(OffsetQueriesBase):
             DeserializationError: A deserializer raised.
             NetworkError: The leader could not be reached in time.
             TimedOut: The leader did not answer in time.
+            ClosedError: The consumer is closed.
 
         Example:
             >>> messages = consumer.fetch("flights", 0, offset=1, timeout=10)

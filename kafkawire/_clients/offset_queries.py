@@ -53,6 +53,7 @@ class OffsetQueriesBase(ConnectedBase):
             BrokerError: A broker refuses the request.
             NetworkError: A leader could not be reached in time.
             TimedOut: A leader did not answer in time.
+            ClosedError: The consumer is closed.
 
         Example:
             >>> consumer.beginning_offsets([("flights", 0)], timeout=10)
@@ -75,6 +76,7 @@ class OffsetQueriesBase(ConnectedBase):
             BrokerError: A broker refuses the request.
             NetworkError: A leader could not be reached in time.
             TimedOut: A leader did not answer in time.
+            ClosedError: The consumer is closed.
 
         Example:
             >>> consumer.end_offsets([("flights", 0)], timeout=10)
@@ -101,6 +103,7 @@ class OffsetQueriesBase(ConnectedBase):
             TypeError: The argument is not a mapping.
             NetworkError: A leader could not be reached in time.
             TimedOut: A leader did not answer in time.
+            ClosedError: The consumer is closed.
 
         Example:
             >>> consumer.offsets_for_times({("flights", 0): 1_700_000_000_500}, timeout=10)

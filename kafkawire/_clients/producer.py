@@ -136,8 +136,9 @@ class ProducerBase(ConnectedBase):
             BootstrapError: No broker has answered within max_block_ms.
             TimedOut: There was no room in buffer_memory within max_block_ms; the records before it are sent all the same.
             MessageTooLargeError: A record exceeds max_request_size; none is accepted.
-            ConfigurationError: Columns differ in length, or the topic has no such partition; none is accepted.
-            TypeError: A column or an item is of a wrong type; none is accepted.
+            ConfigurationError: Columns differ in length, an item is of a wrong type, or the topic has no such partition. No
+                record is accepted.
+            TypeError: A column is not a sequence; none is accepted.
             ClosedError: The producer is closed.
 
         Example:
