@@ -9,7 +9,7 @@ __all__ = ["COMMANDS", "PLAIN", "run_plain"]
 COMMANDS = {
     "decode": "Print captured frames, record batches, pcap and segment files as JSON.",
     "demo": "Show records going into Kafka, through Spark, and back.",
-    "doctor": "Show what is installed, and what serves checksums and compression.",
+    "doctor": "Show installed packages, and the implementations of checksums and compression.",
     "mock": "Run a mock cluster until Ctrl-C; the same as python -m mockbroker.",
     "topics": "List the topics of a cluster.",
 }

@@ -54,7 +54,7 @@ def cluster(command: Callable[..., None]) -> Callable[..., None]:
     ) -> None:
         if not 0 < timeout < LONGEST:
             raise click.BadParameter(f"{timeout:g} is not between 0 and {LONGEST:,}.", param_hint="--timeout")
-        logging.getLogger("kafkawire").addHandler(logging.NullHandler())  # what goes wrong is told once, as the command's error
+        logging.getLogger("kafkawire").addHandler(logging.NullHandler())  # errors are shown once, as the command's own
         properties = {"default.api.timeout.ms": str(max(1, round(timeout * 1000)))}
         if config is not None:
             properties |= _properties(_lines(config))

@@ -120,7 +120,7 @@ def decompress(codec: Codec, data: Buffer, *, limit: int, magic: int = 2) -> byt
         return codec.format.decompress(data, limit, magic)
     except MissingDependencyError:
         raise
-    except Exception as error:  # each library has errors of its own, some derived from nothing better
+    except Exception as error:  # each library has errors of its own, some derived directly from Exception
         raise CorruptRecordsError(
             f"a {codec.name.lower()} payload of {len(data)} bytes is damaged or unpacks to more than {limit} bytes: {error}"
         ) from error

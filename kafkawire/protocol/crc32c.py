@@ -75,7 +75,7 @@ def _fold(piece: memoryview, state: int) -> bytes:
     The lowest bit of the number is the coefficient of its highest power.
     """
     bits = 8 * len(piece)
-    number = int.from_bytes(piece, "little") ^ state  # to begin in a state is to begin empty with it on the first 32 bits
+    number = int.from_bytes(piece, "little") ^ state  # equals a CRC from `state`, begun at 0
     for degree, terms in FOLDS:
         while bits > degree:
             scale = 1 << ((bits - 1) // degree).bit_length() - 1

@@ -42,7 +42,7 @@ def find_partitions(connection: Connection, subscription: Subscription) -> list[
         return list(subscription.partitions)
     topics = subscription.topics
     if subscription.pattern is not None:
-        # Found anywhere in the name, as the JVM connector does.
+        # The pattern may match anywhere in the name, as in the JVM connector.
         topics = tuple(name for name in connection.topics() if subscription.pattern.search(name) and name not in _INTERNAL)
     return [TopicPartition(topic, each.index) for topic in topics for each in connection.partitions(topic)]
 

@@ -39,7 +39,7 @@ _NO_EFFECT_READING = _NO_EFFECT | {
     "group.instance.id",
     "heartbeat.interval.ms",
     "max.poll.interval.ms",
-    "max.poll.records",  # the size of Spark's batches is another matter
+    "max.poll.records",  # Spark's batches have a size of their own
     "session.timeout.ms",
 }
 

@@ -39,7 +39,7 @@ class BatchReader(DataSourceReader):
         return [InputPartition(found) for found in plan(self._options)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if partition.value is None:  # how Spark calls for a read without partitions
+        if partition.value is None:  # Spark calls so for a read without partitions
             return
         options = self._options
         names = read_schema(headers=options.headers).names
@@ -76,7 +76,7 @@ def read_range(consumer: Consumer, wanted: OffsetRange, *, headers: bool, patien
             )
         if batch.num_rows:
             yield batch if reached <= wanted.end else _before(batch, wanted.end)
-            moved_at = time.monotonic()  # what Spark did with the batch may have taken long
+            moved_at = time.monotonic()  # Spark may have held the batch for long
 
 
 def _before(batch: pa.RecordBatch, end: int) -> pa.RecordBatch:

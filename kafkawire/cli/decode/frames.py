@@ -65,7 +65,7 @@ def response_line(api: int, version: int, frame: Buffer) -> Line:
     try:
         cls = protocol.response(api)
         if api == API_VERSIONS and int.from_bytes(frame[4:6], signed=True) == ErrorCode.UNSUPPORTED_VERSION:
-            version = 0  # in whatever version was asked (KIP-511)
+            version = 0  # of any version asked for (KIP-511)
         return line | _body(decode_response(cls, version, frame), version)
     except KeyError:
         return line | _undeclared(api)

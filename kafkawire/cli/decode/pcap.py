@@ -152,7 +152,7 @@ def _segment(time: float, ip: bytes) -> Segment | None:
             source, target = ip[8:24], ip[24:40]
         else:
             return None
-        tcp = ip[start : total or None]  # what follows is padding; 0 where the network card was to fill it in
+        tcp = ip[start : total or None]  # padding follows; the length is 0 where the network card fills it in
         source_port, target_port, seq, offset, flags = struct.unpack_from(">HHI4xBB", tcp)
     except (struct.error, IndexError):
         return None

@@ -66,7 +66,7 @@ def _batches(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
     position = 0
     while head := _take(stream, UP_TO_MAGIC.size):
         if not any(head) and _only_zeros(stream):
-            return  # the broker was told to make files at their full size (log.preallocate)
+            return  # zeros of a file that was made at its full size (log.preallocate)
         if len(head) < UP_TO_MAGIC.size:
             raise CutOffError(f"the last batch is cut off after {len(head)} bytes", offset=position)
         _, length, _, magic = UP_TO_MAGIC.unpack(head)

@@ -26,7 +26,7 @@ def reached_by(client: ConnectionOptions) -> Iterator[ConnectionOptions]:
     if "bootstrap_servers" in client:
         yield client
         return
-    # In this process, so that nothing can stay behind; in one of its own it was no faster, within the noise.
+    # In this process, so that nothing can stay behind; a process of its own was not measurably faster.
     with MockCluster(brokers=REPLICAS) as mock:
         yield {**client, "bootstrap_servers": mock.bootstrap}
 

@@ -79,7 +79,7 @@ def run(client: ConnectionOptions, *topics: str) -> Iterator[SparkJob]:
     ends. As a group of processes, job and JVM get the signal to end, and a Ctrl-C only through here. What Spark and the JVM
     write to stderr, which no setting silences altogether, goes to a file.
     """
-    on_terminate = signal.signal(signal.SIGTERM, signal.default_int_handler)  # it has to clean up as Ctrl-C has
+    on_terminate = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM cleans up as Ctrl-C does
     command = [sys.executable, "-m", "kafkawire.cli.demo.spark_job", *topics]
     with (
         tempfile.TemporaryFile("w+") as log,

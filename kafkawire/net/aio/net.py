@@ -70,7 +70,7 @@ class Net(Driver):
             try:
                 await _pause()
             except asyncio.CancelledError:
-                cast("asyncio.Task[None]", asyncio.current_task()).cancel()  # the flow's next wait is
+                cast("asyncio.Task[None]", asyncio.current_task()).cancel()  # cancels the flow's next wait
             except GeneratorExit:
                 _begin_and_end(coro)
                 raise
@@ -78,7 +78,7 @@ class Net(Driver):
                 task.value = await coro
             except BaseException as error:
                 task.error = error
-                if not isinstance(error, Exception):  # cancellation and the like are asyncio's too
+                if not isinstance(error, Exception):  # asyncio has to see cancellation and the like
                     raise
             finally:
                 task.done = True

@@ -275,7 +275,7 @@ class Link:
             secured = tls.handshake()
         except OSError:
             with contextlib.suppress(OSError):
-                self._write_sealed(tls)  # the alert that tells the broker why
+                self._write_sealed(tls)  # the alert that tells the broker the reason
             raise
         self._write_sealed(tls)
         return secured

@@ -172,7 +172,7 @@ def _cramjam() -> _Lz4Blocks:
         return memoryview(module.compress_block(block, store_size=False, mode="high_compression", compression=level))
 
     def decompress_block(block: memoryview, most: int) -> Buffer:
-        # Without `output_len` it takes a block's first four bytes for its size wherever they could be one.
+        # Without `output_len` cramjam takes a block's first four bytes for its size wherever they could be one.
         out = bytearray(most)
         return memoryview(out)[: module.decompress_block_into(block, out, output_len=most)]
 

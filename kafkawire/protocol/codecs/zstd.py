@@ -110,7 +110,7 @@ def _standard_library() -> _Frames:
 
 def _zstandard() -> _Frames:
     module = import_module("zstandard")
-    # 0 would mean "as much as the header says".
+    # 0 would mean: as much as the header announces.
     return _Frames(
         lambda data, level: module.ZstdCompressor(level=level).compress(data),
         lambda frame, most: module.ZstdDecompressor().decompress(frame, max_output_size=max(most, 1)),

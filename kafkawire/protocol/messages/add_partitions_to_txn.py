@@ -1,6 +1,6 @@
 """AddPartitionsToTxn: register partitions with the coordinator of a transaction before anything is written to them (KIP-98).
 
-Clients use versions 0 to 3. Version 4 carries many transactions and is what brokers use among themselves (KIP-890).
+Clients use versions 0 to 3. Version 4 carries many transactions, for use among brokers (KIP-890).
 """
 
 from kafkawire.protocol.schema import Request, Response, Struct, field

@@ -1,6 +1,6 @@
 """AlterConfigs: replace the whole configuration of resources (KIP-133).
 
-What is not mentioned goes back to its default, which is why IncrementalAlterConfigs took its place (KIP-339).
+Values that are not mentioned go back to their defaults, which is why IncrementalAlterConfigs took its place (KIP-339).
 """
 
 from kafkawire.protocol.schema import Request, Response, Struct, field

@@ -1,6 +1,6 @@
 """ApiVersions: the versions that a broker speaks, and its features (KIP-584).
 
-Version 5 names the broker that the client believes to talk to, by cluster and node or not at all: one without the other is
+Version 5 names the broker that the client means to reach, by cluster id and node id or not at all: one without the other is
 INVALID_REQUEST. Another broker answers REBOOTSTRAP_REQUIRED (KIP-1242).
 """
 

@@ -1,4 +1,4 @@
-"""DeleteAcls: delete the ACLs that match filters (KIP-140), and say which they were; prefixes from version 1 (KIP-290)."""
+"""DeleteAcls: delete the ACLs that match filters (KIP-140), and list them; prefixes from version 1 (KIP-290)."""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Int8, Int16, Int32, String

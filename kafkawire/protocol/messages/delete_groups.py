@@ -1,4 +1,4 @@
-"""DeleteGroups: delete groups that have no members, with their offsets (KIP-229). Version 3 says in words what went wrong."""
+"""DeleteGroups: delete groups that have no members, with their offsets (KIP-229). Version 3 has error messages."""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Int16, Int32, String

@@ -1,6 +1,6 @@
 """DescribeConfigs: the configuration of topics, brokers, groups and so on (KIP-133), sensitive values as null.
 
-Version 1 tells where each value comes from (KIP-226), version 3 its type and documentation (KIP-569).
+Version 1 has the source of each value (KIP-226), version 3 its type and documentation (KIP-569).
 """
 
 from kafkawire.protocol.schema import Request, Response, Struct, field

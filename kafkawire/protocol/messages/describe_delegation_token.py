@@ -1,4 +1,4 @@
-"""DescribeDelegationToken: the delegation tokens of owners (KIP-48); version 3 also says who asked for them (KIP-373)."""
+"""DescribeDelegationToken: the delegation tokens of owners (KIP-48); version 3 also has their requesters (KIP-373)."""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Bytes, Int16, Int32, Int64, String

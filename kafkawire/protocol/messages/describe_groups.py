@@ -1,6 +1,6 @@
 """DescribeGroups: state and members of classic groups.
 
-Version 3 has permissions (KIP-430), version 6 tells a group that does not exist from a dead one (KIP-1043).
+Version 3 has permissions (KIP-430), version 6 has an error for a group that does not exist (KIP-1043).
 """
 
 from kafkawire.protocol.schema import Request, Response, Struct, field

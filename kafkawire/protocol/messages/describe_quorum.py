@@ -1,6 +1,6 @@
 """DescribeQuorum: the state of the KRaft quorum (KIP-595).
 
-Version 1 says when replicas last fetched (KIP-836), version 2 names their directories and listeners (KIP-853).
+Version 1 has the time of each replica's last fetch (KIP-836), version 2 names their directories and listeners (KIP-853).
 """
 
 from kafkawire.protocol.schema import Request, Response, Struct, field

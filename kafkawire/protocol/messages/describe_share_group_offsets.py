@@ -1,4 +1,4 @@
-"""DescribeShareGroupOffsets: where share groups start to read (KIP-932). Version 1 has the lag (KIP-1226)."""
+"""DescribeShareGroupOffsets: the offsets from which share groups start to read (KIP-932). Version 1 has the lag (KIP-1226)."""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Int16, Int32, Int64, String, Uuid

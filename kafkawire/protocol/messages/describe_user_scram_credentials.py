@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials: which users have SCRAM credentials, with which mechanisms and iterations (KIP-554)."""
+"""DescribeUserScramCredentials: the users that have SCRAM credentials, with mechanisms and iterations (KIP-554)."""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Int8, Int16, Int32, String

@@ -1,4 +1,4 @@
-"""GetTelemetrySubscriptions: which metrics the cluster wants of a client, and how often (KIP-714)."""
+"""GetTelemetrySubscriptions: the metrics that the cluster wants of a client, and their interval (KIP-714)."""
 
 from kafkawire.protocol.schema import Request, Response, field
 from kafkawire.protocol.wire import Bool, Int8, Int16, Int32, String, Uuid

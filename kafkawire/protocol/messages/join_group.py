@@ -1,7 +1,7 @@
 """JoinGroup: become a member of a classic group, or take part in its next generation.
 
 From version 4 a new member asks twice, the second time under the id it was given (KIP-394). Version 5 has static members
-(KIP-345), version 8 the reason (KIP-800), and version 9 can tell the leader to assign nothing anew (KIP-814).
+(KIP-345), version 8 the reason (KIP-800), and version 9 can tell the leader to skip the assignment (KIP-814).
 """
 
 from kafkawire.protocol.schema import Request, Response, Struct, field

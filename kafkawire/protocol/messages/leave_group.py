@@ -1,4 +1,4 @@
-"""LeaveGroup: leave a classic group, or take many members out of it from version 3 (KIP-345). Version 5 says why (KIP-800)."""
+"""LeaveGroup: leave a classic group, from version 3 as many members (KIP-345). Version 5 has a reason (KIP-800)."""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Int16, Int32, String

@@ -1,6 +1,6 @@
 """ListConfigResources: the resources that can have a configuration (KIP-1142).
 
-Version 0 knows only those for client metrics, and was called ListClientMetricsResources (KIP-1000).
+Version 0 lists only client metrics resources, and was called ListClientMetricsResources (KIP-1000).
 """
 
 from kafkawire.protocol.schema import Request, Response, Struct, field

@@ -1,4 +1,4 @@
-"""Metadata: the brokers of the cluster, its topics, and who leads their partitions. Version 12 has topic ids (KIP-516)."""
+"""Metadata: the brokers of the cluster, its topics, and the leaders of their partitions. Version 12 has topic ids (KIP-516)."""
 
 from kafkawire.protocol.schema import Request, Response, Struct, field
 from kafkawire.protocol.wire import Bool, Int16, Int32, String, Uuid

@@ -1,4 +1,4 @@
-"""OffsetForLeaderEpoch: where a leader epoch ended in the leader's log, to find out what was truncated (KIP-101).
+"""OffsetForLeaderEpoch: the end offset of a leader epoch in the leader's log, which shows truncated records (KIP-101).
 
 Consumers use it too, fenced by the current epoch from version 2 (KIP-320).
 """

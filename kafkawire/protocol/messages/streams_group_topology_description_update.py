@@ -1,4 +1,4 @@
-"""StreamsGroupTopologyDescriptionUpdate: what a Kafka Streams application is made of, for people to look at (KIP-1331).
+"""StreamsGroupTopologyDescriptionUpdate: the topology of a Kafka Streams application as a description for people (KIP-1331).
 
 A member sends it when a heartbeat's answer asks for it; StreamsGroupDescribe shows it.
 """

@@ -41,7 +41,7 @@ def decode(shared: SharedBytes, spans: Sequence[Span]) -> RecordColumns:
     value_starts, value_ends, at = fields.read_span(at)
     header_counts = fields.bytes_at(at)
     no_headers = header_counts == 0
-    # No field ends before it starts, so the end of the last tells for all of them.
+    # No field ends before it starts, so checking the end of the last one checks all of them.
     _expect(at < ends, spans, "a record's fields do not fit its length")
     _expect((fields.bytes_at(starts) & 1 == 0) & (header_counts & 1 == 0), spans, "a length or count of a record is negative")
     _expect((ends - at == 1) | ~no_headers, spans, "bytes are left inside a record")

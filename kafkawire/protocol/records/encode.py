@@ -105,7 +105,7 @@ def seal_batch(
     BATCH_HEADER.pack_into(
         batch,
         0,
-        0,  # base offset: the broker's to give
+        0,  # base offset: set by the broker
         len(batch) - LENGTH_END,
         -1,  # leader epoch: likewise
         2,

@@ -50,7 +50,7 @@ def encode(columns: Columns, base_timestamp: int, first_delta: int) -> list[Buff
         if rows is None:
             break
         if not done:
-            # All the memory at once: to let it grow would copy the rows again and again.
+            # All the memory at once: growing it would copy the rows again and again.
             batch = Batch(BATCH_OVERHEAD + count * (len(rows) // (end - start) + _MORE))
         batch[size : size + len(rows)] = rows
         size += len(rows)

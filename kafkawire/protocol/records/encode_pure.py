@@ -81,7 +81,7 @@ def encode(columns: Columns, base_timestamp: int, first_delta: int) -> list[Buff
         body.constant(NO_HEADERS)
     else:
         _add_headers(body, columns.headers)
-    # What all records end with goes before the length of the next one: a piece less for each record.
+    # The constant end of a record goes before the length of the next one: a piece less for each record.
     tail = body.before
     heads = _heads(body, tail, columns.timestamps, base_timestamp, first_delta, count)
     parts = _interleave([*heads, offset_deltas(first_delta, first_delta + count), *body.columns], count)
@@ -126,7 +126,7 @@ def stamp_runs(timestamps: Sequence[int] | int, base_timestamp: int, count: int,
     start = 0
     while start < count:
         timestamp = timestamps[start]
-        # Right only if they are sorted, therefore the count.
+        # Right only for sorted timestamps, therefore the count.
         end = bisect_right(timestamps, timestamp, start)
         if len(runs) >= min(most, _PROBES + most * start // count) or timestamps[start:end].count(timestamp) != end - start:
             return None

@@ -83,7 +83,7 @@ class Unread:
             try:
                 piece = unpack(batch, self.limit)
                 opened = _open(batch, piece) if batch.codec is not Codec.NONE else None
-            except KafkaError:  # to be met again when the batch is the first
+            except KafkaError:  # raised when the batch is the first of a slice
                 break
             size += len(piece)
             rows += batch.count if opened is None else _most_rows(opened.span)
