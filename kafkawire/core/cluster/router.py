@@ -1,8 +1,8 @@
 """Requests that find their broker, and retries until a deadline.
 
 One loop asks, classifies errors by the table in `kafkawire.errors`, refreshes what proved to be out of date, backs off and asks
-again. No other code of the client retries, but for the sender and the fetcher: they keep several requests in flight and must
-not wait.
+again. Other retries are those of flows that advance in steps and must not wait (the sender, its producer id, the fetcher), and
+the rounds of the metadata updater, which the router itself relies on.
 """
 
 from __future__ import annotations
