@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -183,6 +184,20 @@ def test_errors_stay_as_they_were_sent(mock):
     mock.client().send(MetadataRequest(topics=None), 12)
     (exchange,) = mock.journal.requests("Metadata")
     assert {topic.error_code for topic in exchange.response.topics} == {ErrorCode.LEADER_NOT_AVAILABLE}
+
+
+def test_a_thread_that_waits_before_the_cluster_starts_is_woken():
+    mock = MockCluster(1)
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(mock.journal.wait_for, "Metadata")
+        with mock, TcpClient(mock.brokers[1]) as client:
+            client.call(MetadataRequest(topics=[]), 12)
+            assert len(waiting.result()) == 1
+
+
+def test_waiting_in_the_thread_of_the_cluster_does_not_block_it():
+    with MockCluster(1) as mock, pytest.raises(AssertionError, match="there came 0 of 1"):
+        mock.call(lambda: mock.journal.wait_for("Metadata", timeout=1e8))
 
 
 def test_threads_that_wait_are_woken():
