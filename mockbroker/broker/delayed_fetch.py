@@ -25,7 +25,7 @@ _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 class FetchTarget(NamedTuple):
-    """One partition of a fetch, and what it leads to: records, an error, another replica, or a diverging epoch."""
+    """One partition of a fetch, and its outcome: records, an error, another replica to read from, or a diverging epoch."""
 
     key: PartitionKey
     wanted: FetchRequest.Topic.Partition

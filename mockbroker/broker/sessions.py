@@ -32,7 +32,7 @@ __all__ = [
 FIRST_EPOCH = 0
 """Epoch of a full request that begins a session."""
 FINAL_EPOCH = -1
-"""Epoch of a full request without a session, which ends the one it names."""
+"""Epoch of a full request without a session, which ends the session that it names."""
 
 _EVICTABLE_AFTER = 120.0
 """Seconds without use after which any session may be evicted; seconds of age after which a larger one may replace it."""
@@ -51,7 +51,7 @@ class PartitionKey(NamedTuple):
 
 
 def next_epoch(epoch: int) -> int:
-    """Epoch of the request after the one with this epoch."""
+    """Return the epoch of the request that follows one with this epoch."""
     return 1 if epoch == _LAST_EPOCH else epoch + 1
 
 

@@ -84,7 +84,7 @@ def check_topic_configs(configs: Mapping[str, str | None], known: KnownConfigs) 
 
 
 def check_names(configs: Iterable[str]) -> None:
-    """Raise ValueError for a broker configuration that no version has: it would do nothing, and nobody would notice."""
+    """Raise ValueError for a broker configuration that no version has, and which would silently do nothing."""
     for name in configs:
         if name not in (known := broker_config_names()):
             close = get_close_matches(name, known, 2)

@@ -43,7 +43,7 @@ _PREVIOUS = {
     ClassicGroupState.STABLE: (ClassicGroupState.COMPLETING_REBALANCE,),
     ClassicGroupState.EMPTY: (ClassicGroupState.PREPARING_REBALANCE,),
 }
-"""States from which each state can be reached. Beside that a new coordinator loads what was saved: `unload`."""
+"""States from which each state can be reached. `unload` goes to the saved state from any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class Group(ABC):
 
 
 class GroupProtocol(ABC, Generic[G]):
-    """Protocol of one kind of group: how its groups begin, and what requests and time do to them."""
+    """Protocol of one kind of group: it makes groups and applies the effects of requests and time to them."""
 
     group_class: type[G]
 
@@ -77,7 +77,7 @@ class GroupProtocol(ABC, Generic[G]):
 
     @abstractmethod
     def forget(self, group: G) -> None:
-        """Delete what is saved of a group."""
+        """Delete the saved state of a group."""
 
     @abstractmethod
     def load(self, group: G, now: float) -> None:

@@ -78,7 +78,7 @@ class Groups(ClusterListener):
         return None
 
     def commit(self, group_id: str, partition: TopicPartition, offset: int, now: float) -> None:
-        """Commit for a group from outside. Raises NON_EMPTY_GROUP while it has members: they would commit what they know."""
+        """Commit as an administrator. Raises NON_EMPTY_GROUP for a group with members, which would overwrite the commit."""
         group = self.find_or_create(group_id, now)
         if not group.is_empty:
             reason = f"group {group_id!r} has members, {', '.join(group.member_ids)}: end them before its offsets are changed"
@@ -127,7 +127,7 @@ class Groups(ClusterListener):
             self._sweep_later(now)
 
     def _is_expired(self, group: Group, now: float, partition: TopicPartition, committed: CommittedOffset) -> bool:
-        """True if nobody has used a committed offset for as long as brokers retain it (KIP-211)."""
+        """True if a committed offset has been unused for as long as brokers retain it (KIP-211)."""
         since = group.unused_since(committed)
         if since is None or group.is_subscribed(partition.topic):
             return False

@@ -62,7 +62,7 @@ class Offsets:
             self._delete_where(group_id, lambda partition, _: partition.topic == topic)
 
     def expire(self, group_id: str, is_expired: Callable[[TopicPartition, CommittedOffset], bool]) -> None:
-        """Delete the committed offsets of a group that nobody has used for long enough."""
+        """Delete the expired committed offsets of a group."""
         self._delete_where(group_id, is_expired)
 
     def _delete_where(self, group_id: str, chosen: Callable[[TopicPartition, CommittedOffset], bool]) -> None:

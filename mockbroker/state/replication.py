@@ -50,7 +50,7 @@ class Replication:
                 self._elect(partition, self._brokers.first_online(self._synced(partition)))
 
     def broker_started(self, broker_id: int, partitions: Iterable[Partition]) -> None:
-        """Let a broker lead what has no leader, and no more: that is left to a preferred election."""
+        """Let a broker lead its partitions without leader. The others wait for a preferred election, as in Kafka."""
         for partition in partitions:
             if partition.leader == NO_LEADER and broker_id in self._synced(partition):
                 self._elect(partition, broker_id)

@@ -1,4 +1,4 @@
-"""Topics and their partitions: what one topic is, and which topics there are."""
+"""Topics, their partitions, and the registry of all topics."""
 
 from __future__ import annotations
 

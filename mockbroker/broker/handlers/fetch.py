@@ -109,7 +109,7 @@ def _session_changes(session: FetchSession | None) -> Sequence[Watchers]:
 
 
 def _targets(fetch: _Fetch) -> list[FetchTarget]:
-    """Partitions to answer, those that are not known last, as Kafka has them."""
+    """Partitions to answer, in Kafka's order: unknown ones last."""
     session = fetch.session
     # A fault may be about a partition that rests.
     wanted = fetch.asked if session is None else session.wanted(resting=bool(fetch.context.all_injected))

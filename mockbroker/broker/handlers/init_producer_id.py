@@ -1,4 +1,4 @@
-"""InitProducerId 0-6: a new producer id for an idempotent producer, whatever id it had before, as Kafka does.
+"""InitProducerId 0-6: a new producer id for an idempotent producer. As in Kafka, an id that it had before does not matter.
 
 Left out: transactions. A transactional id is answered with TRANSACTIONAL_ID_AUTHORIZATION_FAILED: of the errors that Kafka
 itself gives here, the one that all clients take as final. librdkafka tries again after most others until its time is over.
