@@ -1,1 +1,1 @@
-"""Consuming: a subscription says what to read, a fetcher reads it, and a buffer hands it out."""
+"""Consuming: a subscription says what to read, a fetcher fetches it, and a collector hands it out."""

@@ -1,4 +1,4 @@
-"""Fetches that stand by themselves: from an offset on, without an assignment or a position."""
+"""Single fetches from a given offset on, beside the subscription and its positions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["DirectFetch"]
 
 
 class DirectFetch:
-    """Sends single fetches, over links of their own, and tries again where that helps."""
+    """Sends single fetches over links of their own; the router tries again where that helps."""
 
     def __init__(self, client: ClusterClient, options: ConsumerOptions) -> None:
         self._client = client
@@ -39,9 +39,9 @@ class DirectFetch:
         self._client.links.release(self._role)
 
     async def fetch(self, tp: TopicPartition, offset: int, max_bytes: int, deadline: float) -> list[Message]:
-        """The records from `offset` on that one Fetch of up to `max_bytes` brings; at least one, if there is one.
+        """Fetch up to `max_bytes` from `offset` on; returns the records, at least one if there is one.
 
-        Where they unpack to more than fetch_max_bytes, those that come first.
+        Of records that unpack to more than fetch_max_bytes, returns the first.
         """
         where = f"{tp.topic} partition {tp.partition} at {offset}"
         settings = replace(FetchSettings.of(self._options), max_bytes=max_bytes, partition_bytes=max_bytes)
@@ -65,6 +65,7 @@ class DirectFetch:
     def _read(
         self, tp: TopicPartition, offset: int, answer: FetchResponse.FetchableTopicResponse.PartitionData, max_bytes: int
     ) -> list[Message]:
+        """Read the answer about the partition. Raises its error, or OwnLimitError if not one batch fits `max_bytes`."""
         where = f"{tp.topic} partition {tp.partition} at {offset}"
         if answer.error_code:
             raise broker_error(answer.error_code, f"Fetch of {where}")
@@ -76,7 +77,7 @@ class DirectFetch:
         return self._records(tp, offset, [batch for batch in batches if not batch.is_control])
 
     def _records(self, tp: TopicPartition, offset: int, batches: list[RecordBatch]) -> list[Message]:
-        """The records from `offset` on, up to about fetch_max_bytes of them, or to what is damaged if that is not first."""
+        """Decode the records from `offset` on: about fetch_max_bytes of them, or those before a damaged batch."""
         found: list[Message] = []
         size = 0
         unread = Unread(tuple(batches), self._options["max_decompressed_bytes"]) if batches else None

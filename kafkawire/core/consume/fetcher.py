@@ -26,7 +26,7 @@ log = logging.getLogger("kafkawire.consumer")
 
 
 @dataclass(eq=False, slots=True)
-class InFlight:
+class FetchInFlight:
     """One Fetch that is not answered yet."""
 
     pending: Pending
@@ -66,7 +66,7 @@ class Fetcher:
         self._signal = signal
         """Set when an answer has come."""
         self._timeout = (options["request_timeout_ms"] + options["fetch_max_wait_ms"]) / 1000
-        self._in_flight: dict[int, InFlight] = {}
+        self._in_flight: dict[int, FetchInFlight] = {}
         """By node id of the leader."""
         self._role = LinkRole("fetch")
         self._turns: dict[int, int] = {}
@@ -113,7 +113,7 @@ class Fetcher:
         offsets = [(tp, target.offset) for tp, target in by_partition.items()]
         request, version, names = build_request(snapshot, link, offsets, settings)
         pending = link.send(request, version, self._signal)
-        self._in_flight[node] = InFlight(pending, link, version, now, by_partition, names)
+        self._in_flight[node] = FetchInFlight(pending, link, version, now, by_partition, names)
 
     def _choose(self, targets: list[FetchTarget], turn: int) -> tuple[list[FetchTarget], FetchSettings]:
         """Choose what goes into the next fetch of a leader."""
@@ -145,7 +145,7 @@ class Fetcher:
             yield self._complete(request, now)
             del self._in_flight[node]
 
-    def _complete(self, request: InFlight, now: float) -> CompletedFetch:
+    def _complete(self, request: FetchInFlight, now: float) -> CompletedFetch:
         """Read an answer, and tell apart what it answers."""
         link, targets = request.link, request.targets
         try:

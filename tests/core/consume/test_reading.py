@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib.util import find_spec
+from itertools import combinations
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -32,17 +33,27 @@ from kafkawire.events import PositionReset
 from kafkawire.message import TopicPartition
 from kafkawire.net.base import NEVER
 from kafkawire.protocol.records import slices
+from tests.bare import hidden
 from tests.core.consume.logs import LogBatch, make_log
 
 PARTITIONS = [TopicPartition("t", index) for index in range(3)]
 BY_ID = 13
 """A Fetch version that names topics by id."""
 NOW = 0.0
-REFUSALS = [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
-HAS_ARROW = find_spec("pyarrow") is not None
+ANSWERS: list[str | ErrorCode | KafkaError] = [
+    "whole",
+    "damaged",
+    "twice",
+    ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+    RequestTimedOut("late"),
+    DecodeError("odd", api="Fetch", version=BY_ID),
+]
+HAS_ARROW = "pyarrow" not in hidden() and find_spec("pyarrow") is not None
 
 partitions = st.sampled_from(PARTITIONS)
-chosen = st.sets(partitions, min_size=1)
+chosen = st.sampled_from([frozenset(some) for count in (1, 2, 3) for some in combinations(PARTITIONS, count)])
 numbers = st.integers(0, 30)
 
 
@@ -107,14 +118,14 @@ class Reading(RuleBasedStateMachine):
         self.subscription = Subscription([], "earliest", self.collector, self.reports, backoff)
         self.handler = FetchResponseHandler(client, options, self.subscription, self.collector, self.reports)
         self.generation = 0
-        self.batches = dict.fromkeys(PARTITIONS, 3)
+        self.batches = dict.fromkeys(PARTITIONS, 6)
         """Batches that each log has so far, of those that it will have."""
         self.expected: dict[TopicPartition, Expected] = {}
         self.requests: list[Request] = []
         self.lookups: list[Lookup] = []
         self.iterators: list[Any] = []
         self.refresh_metadata()
-        self.assign(set(PARTITIONS))
+        self.assign(frozenset(PARTITIONS))
 
     # ---- the cluster
 
@@ -126,17 +137,13 @@ class Reading(RuleBasedStateMachine):
         count = self.batches[tp]
         return self.log(tp, self.generation)[count - 1].next_offset if count else 0
 
-    @rule(tp=partitions, count=st.integers(1, 4))
     def produce(self, tp: TopicPartition, count: int) -> None:
         self.batches[tp] = min(len(self.log(tp, self.generation)), self.batches[tp] + count)
 
-    @rule(count=st.integers(0, 3))
-    @precondition(lambda self: self.generation < 3)
     def recreate_topic(self, count: int) -> None:
         self.generation += 1
         self.batches = dict.fromkeys(PARTITIONS, count)
 
-    @rule()
     def refresh_metadata(self) -> None:
         self.known = self.generation
         leaders = {tp.partition: Partition(tp.partition, 1, 0, (1,), (1,)) for tp in PARTITIONS}
@@ -144,16 +151,30 @@ class Reading(RuleBasedStateMachine):
         self.snapshot = Snapshot(topics=MappingProxyType({"t": topic}))
         assert self.subscription.follow(self.snapshot)
 
+    @rule(what=st.sampled_from(["records", "topic"]), tp=partitions, count=st.integers(0, 4))
+    def change(self, what: str, tp: TopicPartition, count: int) -> None:
+        if what == "records":
+            self.produce(tp, count)
+        elif self.generation < 3:
+            self.recreate_topic(count)
+
     # ---- the caller's wishes
 
-    @rule(tps=chosen)
-    def assign(self, tps: set[TopicPartition]) -> None:
+    @rule(what=st.sampled_from(["assign", "seek", "earliest", "latest", "pause", "resume"]), tps=chosen, offset=numbers)
+    def steer(self, what: str, tps: frozenset[TopicPartition], offset: int) -> None:
+        if what == "seek":
+            self.seek(min(tps), offset)
+        elif what in ("earliest", "latest"):
+            self.seek_to(tps, what)
+        else:
+            {"assign": self.assign, "pause": self.pause, "resume": self.resume}[what](tps)
+
+    def assign(self, tps: frozenset[TopicPartition]) -> None:
         self.subscription.assign(sorted(tps))
         self.subscription.follow(self.snapshot)
         self.expected = {tp: self.expected.get(tp) or Expected() for tp in sorted(tps)}
         self.check_positions()
 
-    @rule(tp=partitions, offset=numbers)
     def seek(self, tp: TopicPartition, offset: int) -> None:
         if tp in self.expected:
             state = self.subscription.ensure_state(tp)
@@ -162,15 +183,13 @@ class Reading(RuleBasedStateMachine):
             self.subscription.seek(tp, offset)
             self.expected[tp] = Expected(generation, offset, self.expected[tp].paused)
 
-    @rule(tps=chosen, start=st.sampled_from(["earliest", "latest"]))
-    def seek_to(self, tps: set[TopicPartition], start: str) -> None:
+    def seek_to(self, tps: frozenset[TopicPartition], start: str) -> None:
         sought = sorted(tps & set(self.expected))
         self.subscription.seek_each(sought, parse_start(start))
         for tp in sought:
             self.expected[tp] = Expected(paused=self.expected[tp].paused)
 
-    @rule(tps=chosen)
-    def pause(self, tps: set[TopicPartition]) -> None:
+    def pause(self, tps: frozenset[TopicPartition]) -> None:
         held = sorted(tps & set(self.expected))
         self.subscription.pause(held)
         for tp in held:
@@ -179,8 +198,7 @@ class Reading(RuleBasedStateMachine):
                 self.expected[tp] = Expected(was.generation, was.offset, paused=True)
         self.check_positions()
 
-    @rule(tps=chosen)
-    def resume(self, tps: set[TopicPartition]) -> None:
+    def resume(self, tps: frozenset[TopicPartition]) -> None:
         held = sorted(tps & set(self.expected))
         self.subscription.resume(held)
         for tp in held:
@@ -188,7 +206,6 @@ class Reading(RuleBasedStateMachine):
 
     # ---- positions
 
-    @rule()
     def look_up(self) -> None:
         for tp, expected in self.expected.items():
             state = self.subscription.ensure_state(tp)
@@ -216,19 +233,21 @@ class Reading(RuleBasedStateMachine):
 
     # ---- fetches
 
-    @rule(most=st.integers(1, 4), which=st.sampled_from([PARTITIONS[:1], PARTITIONS[1:], PARTITIONS]))
-    def read_on(self, most: int, which: list[TopicPartition]) -> None:
-        """Let all go well for a moment, for some of the partitions: otherwise little would ever be fetched."""
+    @rule(answered=chosen, most=st.integers(1, 4), fresh=st.booleans())
+    def fetch(self, answered: frozenset[TopicPartition], most: int, fresh: bool) -> None:
+        """Look up positions, and fetch; some of the requests are answered at once."""
+        if fresh:
+            self.refresh_metadata()
+        del self.lookups[:-20], self.requests[:-20]
         self.look_up()
         for lookup in self.lookups[-len(self.expected) :]:
             self.apply_lookup(lookup)
         self.send_fetches()
         for request in self.requests[-len(self.expected) :]:
-            if request.target.state.tp in which:
+            if request.target.state.tp in answered:
                 self.requests.remove(request)
                 self.apply_answer(request, most, "whole")
 
-    @rule()
     def send_fetches(self) -> None:
         self.collector.settle()
         if self.collector.is_full():
@@ -244,10 +263,19 @@ class Reading(RuleBasedStateMachine):
             end = self.end(tp) if self.known == self.generation else 0
             self.requests.append(Request(target, self.known, end))
 
-    @rule(data=st.data(), again=st.booleans(), most=st.integers(1, 5), how=st.sampled_from(["whole", "damaged", "twice"]))
+    @rule(data=st.data(), again=st.booleans(), most=st.integers(1, 5), how=st.sampled_from(ANSWERS))
     @precondition(lambda self: self.requests)
-    def answer(self, data: st.DataObject, again: bool, most: int, how: str) -> None:
-        self.apply_answer(self.pick(data, again), most, how)
+    def answer(self, data: st.DataObject, again: bool, most: int, how: str | ErrorCode | KafkaError) -> None:
+        """Answer any request, not only the oldest, and perhaps once more later."""
+        request = data.draw(st.sampled_from(self.requests))
+        if not again:
+            self.requests.remove(request)
+        if isinstance(how, ErrorCode):
+            self.apply(self.refusal(request.target, how))
+        elif isinstance(how, KafkaError):
+            self.apply(CompletedFetch(Address("b", 1), BY_ID, failed=[request.target], error=how))
+        else:
+            self.apply_answer(request, most, how)
 
     def apply_answer(self, request: Request, most: int, how: str) -> None:
         tp, target = request.target.state.tp, request.target
@@ -263,30 +291,6 @@ class Reading(RuleBasedStateMachine):
             parts += parts
         answer = SimpleNamespace(error_code=0, records=memoryview(b"".join(parts)))
         self.apply(CompletedFetch(Address("b", 1), BY_ID, [(target, answer)]))
-
-    @rule(
-        data=st.data(),
-        again=st.booleans(),
-        code=st.sampled_from(
-            [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.TOPIC_AUTHORIZATION_FAILED]
-        ),
-    )
-    @precondition(lambda self: self.requests)
-    def refuse(self, data: st.DataObject, again: bool, code: ErrorCode) -> None:
-        self.apply(self.refusal(self.pick(data, again).target, code))
-
-    @rule(data=st.data(), error=st.sampled_from([RequestTimedOut("late"), DecodeError("odd", api="Fetch", version=BY_ID)]))
-    @precondition(lambda self: self.requests)
-    def fail(self, data: st.DataObject, error: KafkaError) -> None:
-        target = self.pick(data, again=False).target
-        self.apply(CompletedFetch(Address("b", 1), BY_ID, failed=[target], error=error))
-
-    def pick(self, data: st.DataObject, again: bool) -> Request:
-        """Choose any request, not the oldest, and perhaps once more later."""
-        request = data.draw(st.sampled_from(self.requests))
-        if not again:
-            self.requests.remove(request)
-        return request
 
     def refusal(self, target: FetchTarget, code: ErrorCode) -> CompletedFetch:
         answer = SimpleNamespace(error_code=code.value, records=None)
@@ -311,7 +315,15 @@ class Reading(RuleBasedStateMachine):
 
     # ---- handing out
 
-    @rule(most=st.integers(0, 12))
+    @rule(how=st.sampled_from(["take", "take_arrow", "iterate", "iterate"]), most=st.integers(0, 12))
+    def hand_out(self, how: str, most: int) -> None:
+        if how == "iterate":
+            self.iterate(most)
+        elif how == "take_arrow" and HAS_ARROW:
+            self.take_arrow(most)
+        else:
+            self.take(most)
+
     def take(self, most: int) -> None:
         try:
             messages = self.collector.take(most, NEVER)
@@ -322,8 +334,6 @@ class Reading(RuleBasedStateMachine):
         for message in messages:
             self.check_handed_out(TopicPartition(message.topic, message.partition), message.offset, message.value)
 
-    @rule(most=st.integers(1, 12))
-    @precondition(lambda self: HAS_ARROW)
     def take_arrow(self, most: int) -> None:
         batch = self.collector.take_arrow(most, False, NEVER)
         rows = [] if batch is None else batch.to_pylist()
@@ -331,7 +341,6 @@ class Reading(RuleBasedStateMachine):
         for row in rows:
             self.check_handed_out(TopicPartition(row["topic"], row["partition"]), row["offset"], row["value"])
 
-    @rule(count=st.integers(1, 12))
     def iterate(self, count: int) -> None:
         for _ in range(count):
             for message in self.collector.upcoming:
@@ -346,16 +355,11 @@ class Reading(RuleBasedStateMachine):
                     return
                 self.iterators.append(self.collector.upcoming)
 
-    @rule(count=st.integers(1, 12), tps=chosen)
-    def assign_while_iterating(self, count: int, tps: set[TopicPartition]) -> None:
-        self.iterate(count)
-        self.assign(tps)
-
     @invariant()
     def iterators_that_were_replaced_have_ended(self) -> None:
         assert all(next(each, None) is None for each in self.iterators if each is not self.collector.upcoming)
 
-    def check_handed_out(self, tp: TopicPartition, offset: int, value: bytes) -> None:
+    def check_handed_out(self, tp: TopicPartition, offset: int, value: bytes | None) -> None:
         expected = self.expected[tp]
         assert expected.offset is not None
         assert not expected.paused
@@ -402,4 +406,4 @@ class Reading(RuleBasedStateMachine):
 
 
 TestReading = Reading.TestCase
-TestReading.settings = settings(max_examples=150, stateful_step_count=60)
+TestReading.settings = settings(max_examples=150, stateful_step_count=60, suppress_health_check=[HealthCheck.too_slow])
