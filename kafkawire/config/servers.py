@@ -27,7 +27,7 @@ def parse_servers(servers: str | Sequence[str]) -> list[tuple[str, int]]:
         except ValueError as error:
             raise ConfigurationError(f"bootstrap_servers: {error}") from None
         if not 0 < port <= HIGHEST_PORT:
-            raise ConfigurationError(f"bootstrap_servers: {text!r} has a port that is not between 1 and {HIGHEST_PORT}")
+            raise ConfigurationError(f"bootstrap_servers: {text!r} is not host:port with a port between 1 and {HIGHEST_PORT}")
         pairs.append((host, port))
     if not pairs:
         raise ConfigurationError("bootstrap_servers is empty: name at least one host:port")
