@@ -98,15 +98,21 @@ class Machine(RuleBasedStateMachine):
     # ---- users
 
     @precondition(lambda self: not self.closed)
-    @rule(size=st.integers(0, 150), key=st.sampled_from([None, b"a", b"b", b"c"]), explicit=st.booleans(), short=st.booleans())
-    def append(self, size: int, key: bytes | None, explicit: bool, short: bool) -> None:
-        value = b"%06d" % len(self.handles) + bytes(size)
-        partition = size % len(self.logs) if explicit else None
-        handle = self.accumulator.short_append("t", value, key) if short and partition is None else None
-        if handle is None:
-            handle = self.accumulator.append("t", value, key, partition)
-        if handle is not None:
-            self.handles[value] = handle
+    @rule(
+        sizes=st.lists(st.integers(0, 150), min_size=1, max_size=6),
+        key=st.sampled_from([None, b"a", b"b", b"c"]),
+        explicit=st.booleans(),
+        short=st.booleans(),
+    )
+    def append(self, sizes: list[int], key: bytes | None, explicit: bool, short: bool) -> None:
+        for size in sizes:
+            value = b"%06d" % len(self.handles) + bytes(size)
+            partition = size % len(self.logs) if explicit else None
+            handle = self.accumulator.short_append("t", value, key) if short and partition is None else None
+            if handle is None:
+                handle = self.accumulator.append("t", value, key, partition)
+            if handle is not None:
+                self.handles[value] = handle
 
     @precondition(lambda self: not self.closed)
     @rule(rows=st.integers(1, 8))
@@ -118,9 +124,14 @@ class Machine(RuleBasedStateMachine):
             handle = self.handles[value] = DeliveryBase()
             handle.completion, handle.index = run.completion, run.at + index
 
-    @rule(seconds=st.sampled_from([0.001, 0.1, 1.0, 6.0]))
+    @rule(seconds=st.sampled_from([0.05, 0.1, 0.2]))
     def time_passes(self, seconds: float) -> None:
         self.net.advance(seconds)
+
+    @precondition(lambda self: self.wire)
+    @rule()
+    def brokers_are_silent(self) -> None:
+        self.net.advance(6.0)
 
     @rule()
     def flush_begins(self) -> None:
@@ -149,8 +160,12 @@ class Machine(RuleBasedStateMachine):
 
     # ---- the sender
 
-    @rule()
-    def drain(self) -> None:
+    @rule(steps=st.integers(1, IN_FLIGHT))
+    def drain(self, steps: int) -> None:
+        for _ in range(steps):
+            self.step()
+
+    def step(self) -> None:
         if self.renewing and not self.wire:
             self.renewing = False
             self.producer = (self.producer[0] + 1, 0)
@@ -212,7 +227,7 @@ class Machine(RuleBasedStateMachine):
         self.renewing = self.renewing or batch.sequence != NO_SEQUENCE
         self.accumulator.fail(batch, DeliveryTimedOut("given up"))
 
-    @precondition(lambda self: not self.closed)
+    @precondition(lambda self: not self.closed and len(self.handles) > 60)
     @rule()
     def close(self) -> None:
         self.closed = True
@@ -272,7 +287,7 @@ class Machine(RuleBasedStateMachine):
         if not self.closed:
             self.close()
         for _ in range(1_000):
-            self.drain()
+            self.step()
             for batch in list(self.wire):
                 self.wire.remove(batch)
                 if batch in self.stale:
