@@ -10,8 +10,8 @@ from kafkawire._clients.connection import ConnectedBase
 from kafkawire._clients.deliveries import DeliveryBase
 from kafkawire._clients.live_producers import keep_until_sent
 from kafkawire.config import ProducerOptions, forget_secrets, from_properties
-from kafkawire.core.produce.accumulator import Counts
 from kafkawire.core.produce.batch import DeliveryCallback
+from kafkawire.core.produce.deliveries import Counts
 from kafkawire.core.produce.fast_append import no_short_append
 from kafkawire.core.produce.flows import ProducerCore
 from kafkawire.message import Header

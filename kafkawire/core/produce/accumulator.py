@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kafkawire.config import ProducerOptions
-from kafkawire.core.produce.batch import Batch, BatchState, DeliveryCallback
+from kafkawire.core.produce.batch import OPEN_FOR, Batch, BatchState, DeliveryCallback
 from kafkawire.core.produce.columns import Columns, Run, one_record
-from kafkawire.core.produce.deliveries import BatchCompletion
+from kafkawire.core.produce.deliveries import BatchCompletion, Counts
 from kafkawire.core.produce.fast_append import short_append
 from kafkawire.core.produce.losses import Losses
 from kafkawire.core.produce.partition_queue import CLOSED, PartitionQueue
@@ -18,37 +18,20 @@ from kafkawire.errors import ConcurrentUseError, ErrorCode, ForkedError, KafkaEr
 from kafkawire.message import Header
 from kafkawire.net.base import NEVER, Net, Signal
 
-__all__ = ["Accumulator", "Counts", "Drained"]
+__all__ = ["Accumulator", "Drained"]
 
 GRANT = 65_536
 """Bytes that an open batch takes from the budget at a time."""
-OPEN_FOR = 1 / 20
-"""Part of delivery_timeout_ms for which a batch that cannot be sent takes records beyond linger_ms.
-
-The timeout of all its records runs from its closing, so that none is given up early. The first is given up late by as much
-as the batch was open; a smaller part would make more and smaller batches of records that wait for a broker.
-"""
-
-
-class Counts(NamedTuple):
-    """Records of a producer so far; `accepted` is always the sum of the other three."""
-
-    accepted: int
-    acknowledged: int
-    failed: int
-    queued: int
 
 
 class Drained(NamedTuple):
-    """Batches to send and to give up now, and when to drain again."""
+    """Batches to send now, by node id of the broker; expired batches, to give up; and the time to drain again."""
 
     taken: dict[int, list[Batch]]
-    """Batches to send, by node id of the broker."""
     expired: list[Batch]
-    """Batches to give up."""
+    due: float
     leaderless: bool
     """True if a partition without a leader has something to send."""
-    due: float
     finished: bool
     """True if no batch is left, and none will come as the accumulator is closed."""
     loss_lines: list[str]
@@ -302,11 +285,6 @@ class Accumulator:
         self.losses.forget()
         self._closed = error
 
-    @property
-    def forked(self) -> bool:
-        """True in a child process, after `close_after_fork`."""
-        return isinstance(self._closed, ForkedError)
-
     # ---- the sender's flow
 
     def drain(self, now: float, room: dict[int, int], leader_of: Callable[[str, int], int | None]) -> Drained:
@@ -343,7 +321,7 @@ class Accumulator:
         loss_lines = self.losses.take_lines(now)
         due = min(due, self.losses.next_line_at())
         self._wake_at = NEVER if taken else due
-        return Drained(taken, expired, leaderless, due, self._closed is not None and self._empty(), loss_lines)
+        return Drained(taken, expired, due, leaderless, self._closed is not None and self._empty(), loss_lines)
 
     def _take(self, queue: PartitionQueue, node: int) -> Batch:
         if not queue.ready:

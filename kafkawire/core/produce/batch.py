@@ -19,11 +19,17 @@ from kafkawire.protocol.compression import Codec
 from kafkawire.protocol.records import encode_columns, encode_message_set, seal_batch
 from kafkawire.protocol.wire import Buffer
 
-__all__ = ["Batch", "BatchState", "DeliveryCallback"]
+__all__ = ["OPEN_FOR", "Batch", "BatchState", "DeliveryCallback"]
 
 DeliveryCallback = Callable[["KafkaError | None", "RecordMetadata | None"], Any]
 """Called with (None, metadata) for a record that was written, (error, None) for one that failed."""
 
+OPEN_FOR = 1 / 20
+"""Part of delivery_timeout_ms for which a batch that cannot be sent takes records beyond linger_ms.
+
+The timeout of all its records runs from its closing, so that none is given up early. The first is given up late by as much
+as the batch was open; a smaller part would make more and smaller batches of records that wait for a broker.
+"""
 ROWS_PER_RUN = 500
 """Number of records with the same timestamp from which it pays to encode them together."""
 

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from kafkawire.core.produce.losses import FailedBatch
 from kafkawire.errors import DeliveryError, KafkaError
 from kafkawire.message import RecordMetadata
 from kafkawire.net.base import NEVER, Lock, Net, Signal
 
-__all__ = ["BatchCompletion", "Runs", "raise_failures", "written_by"]
+__all__ = ["BatchCompletion", "Counts", "Runs", "raise_failures", "written_by"]
+
+
+class Counts(NamedTuple):
+    """Records of a producer so far; `accepted` is always the sum of the other three."""
+
+    accepted: int
+    acknowledged: int
+    failed: int
+    queued: int
 
 
 class BatchCompletion:

@@ -10,10 +10,10 @@ from typing import Any
 from kafkawire.config import ProducerOptions
 from kafkawire.core.arguments import check_callable, check_partition, check_timestamp, check_topic
 from kafkawire.core.cluster.client import ClusterClient
-from kafkawire.core.produce.accumulator import Accumulator, Counts
+from kafkawire.core.produce.accumulator import Accumulator
 from kafkawire.core.produce.batch import DeliveryCallback
 from kafkawire.core.produce.columns import Columns, arrow_columns, as_list, check_bytes, checked_headers
-from kafkawire.core.produce.deliveries import BatchCompletion, Runs
+from kafkawire.core.produce.deliveries import BatchCompletion, Counts, Runs
 from kafkawire.core.produce.lifecycle import CLOSED_TEXT, ProducerLifecycle
 from kafkawire.core.produce.sender import Sender
 from kafkawire.errors import ClosedError, DeliveryError, ErrorCode, OwnLimitError, TimedOut

@@ -47,6 +47,8 @@ class ProducerLifecycle:
         """Task of the flow that runs callbacks."""
         self._sender_end = Completion(net)
         self._callbacks_end = Completion(net)
+        self._forked = False
+        """True in a child process, after `close_after_fork`."""
         self._cut_short = False
         """True if the sender is to end without sending the rest."""
         self._reason = "the producer was closed"
@@ -55,12 +57,12 @@ class ProducerLifecycle:
     @property
     def running(self) -> bool:
         """True while the sender's flow runs, in this process."""
-        return self._sending is not None and not self._sender_end.reached and not self._accumulator.forked
+        return self._sending is not None and not self._sender_end.reached and not self._forked
 
     @property
     def busy(self) -> bool:
         """True while one of the flows runs, in this process."""
-        calling = self._calling is not None and not self._callbacks_end.reached and not self._accumulator.forked
+        calling = self._calling is not None and not self._callbacks_end.reached and not self._forked
         return self.running or calling
 
     def finish(self, reason: str) -> None:
@@ -84,7 +86,7 @@ class ProducerLifecycle:
 
         In a child process after fork(), leave the records to the parent.
         """
-        if self._accumulator.forked:
+        if self._forked:
             self._leave_to_parent()
             return
         if not self.closing:
@@ -105,6 +107,7 @@ class ProducerLifecycle:
 
     def close_after_fork(self, error: ForkedError) -> None:
         """Accept nothing in a child process: it has no flows, and the records are the parent's to send."""
+        self._forked = True
         self._accumulator.close_after_fork(error)
 
     def start_sender(self) -> None:
