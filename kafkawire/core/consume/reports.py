@@ -38,12 +38,12 @@ class Reports:
         self._errors[state] = ReportedError(error, state.revision, now)
 
     def take_error(self, until: float) -> KafkaError | None:
-        """Take the oldest error that came until then and still holds."""
+        """Take the oldest error that came before then and still holds."""
         for state, reported in list(self._errors.items()):
             holds = state.revision == reported.revision
-            if not holds or reported.at <= until:
+            if not holds or reported.at < until:
                 del self._errors[state]
-            if holds and reported.at <= until:
+            if holds and reported.at < until:
                 return reported.error
         return None
 
