@@ -170,7 +170,7 @@ def test_errors_for_good_come_out_and_reading_goes_on(face, kafka, code):
 
 def test_an_error_is_not_put_off_by_records_of_others(face, kafka, monkeypatch):
     """There may be some at every call, for ever."""
-    monkeypatch.setattr("kafkawire.core.consume.flows.ERROR_WAITS", 0.0)
+    monkeypatch.setattr("kafkawire.core.consume.flows.ERROR_WAITS", 0.001)
     kafka.move_leader("many", 0, kafka.leader("one", 0))
     fill(kafka, 1000, "many")
     kafka.fail("Fetch", ErrorCode.TOPIC_AUTHORIZATION_FAILED, topic="one")

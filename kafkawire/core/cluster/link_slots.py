@@ -261,9 +261,12 @@ class LinkSlots:
     def release(self, role: LinkRole) -> None:
         """Close the links of a role that is not used any more."""
         with self._lock:
-            slots = [self._slots.pop(key) for key in list(self._slots) if key[1] is role]
+            slots = self._remove(role)
         for slot in slots:
             slot.close()
+
+    def _remove(self, role: LinkRole) -> list[LinkSlot]:
+        return [self._slots.pop(key) for key in list(self._slots) if key[1] is role]
 
     def check_open(self) -> None:
         """Raise ClosedError after `close`."""

@@ -127,7 +127,7 @@ class Losses:
     def take_last_line(self) -> str | None:
         """Return one line about all losses that were not logged, and mark them as logged; None if there are none."""
         with self._lock:
-            unlogged = {group: group.unlogged for group in self._groups.values() if group.unlogged}
+            unlogged = self._unlogged()
             for group in unlogged:
                 group.mark_logged()
         return _describe(unlogged) if unlogged else None
@@ -135,8 +135,14 @@ class Losses:
     def summary(self) -> str | None:
         """Return one sentence about all losses, logged or not; None if there are none."""
         with self._lock:
-            left = {group: group.records for group in self._groups.values() if group.records}
+            left = self._left()
         return _describe(left) if left else None
+
+    def _unlogged(self) -> dict[LossGroup, int]:
+        return {group: group.unlogged for group in self._groups.values() if group.unlogged}
+
+    def _left(self) -> dict[LossGroup, int]:
+        return {group: group.records for group in self._groups.values() if group.records}
 
 
 def _describe(counts: dict[LossGroup, int]) -> str:
