@@ -8,10 +8,18 @@ from typing import Any, TypeVar
 
 from kafkawire.config import ConnectionOptions, resolve
 from kafkawire.core.cluster.client import ClusterClient
+from kafkawire.core.cluster.list_offsets import LATEST, list_offsets
+from kafkawire.core.cluster.targets import Leader
+from kafkawire.errors import ErrorCode
+from kafkawire.protocol.messages.list_groups import ListGroupsRequest
 from mockbroker import Cluster, MemoryServer
 from tests.sim.driver import SimNet
 
-__all__ = ["Simulated"]
+__all__ = ["CODES", "LONG", "SHORT", "Simulated", "ask"]
+
+CODES = [code for code in ErrorCode if code is not ErrorCode.NONE]
+LONG, SHORT = 60.0, 2.0
+"""Seconds for calls that have time for retries, and for calls that meet their deadline."""
 
 T = TypeVar("T")
 
@@ -46,3 +54,11 @@ class Simulated:
     def brokers_asked(self, api: str) -> list[int]:
         """The brokers that requests of an API came to, in order, since the journal was cleared."""
         return [exchange.broker for exchange in self.journal.requests(api)]
+
+
+async def ask(rig, to, seconds=LONG):
+    """Send one request whose answer has one error code: of the partition for a leader, at the top level for others."""
+    deadline = rig.net.now() + seconds
+    if isinstance(to, Leader):
+        return await list_offsets(rig.client, {to.partition: LATEST}, deadline)
+    return await rig.client.router.call(ListGroupsRequest(), to, deadline)
