@@ -270,7 +270,11 @@ class Router:
         """Wait for the topics of the partitions whose leaders are targets. Raises UnknownTopicError, or as `topic`."""
         partitions = [to.partition for to in targets if isinstance(to, Leader)]
         for name in dict.fromkeys(tp.topic for tp in partitions):
-            check_partitions(partitions, await self.topic(name, deadline))
+            topic = await self.topic(name, deadline)
+            if any(tp.partition not in topic.partitions for tp in partitions if tp.topic == name):
+                await self._updater.refresh(deadline)  # partitions may have been added since the last answer
+                topic = await self.topic(name, deadline)
+            check_partitions(partitions, topic)
 
 
 def value(result: V | KafkaError) -> V:

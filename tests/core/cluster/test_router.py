@@ -291,6 +291,17 @@ def test_leaders_of_what_does_not_exist(partition):
     assert rig.journal.count("ListOffsets") == 0
 
 
+def test_a_partition_that_was_added_since_the_last_metadata_is_found():
+    rig = Simulated(partitions=1)
+
+    async def main():
+        await ask(rig, Leader(FIRST))
+        rig.cluster.add_partitions(rig.cluster.topic("t"), 2)
+        return await ask(rig, Leader(TopicPartition("t", 1)))
+
+    assert list(rig.run(main)) == [TopicPartition("t", 1)]
+
+
 def test_a_partition_that_an_answer_leaves_out_is_asked_again():
     rig = Simulated()
     seen = []

@@ -12,7 +12,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from kafkawire.core.cluster.link_slots import CONTROL
 from kafkawire.core.cluster.targets import AnyBroker, Controller, Coordinator, Leader, OneBroker
-from kafkawire.errors import BrokerError, ErrorCode, KafkaError, UnknownTopicError, broker_error
+from kafkawire.errors import BrokerError, ErrorCode, KafkaError, broker_error
 from tests.core.cluster.simulated import Simulated
 from tests.core.cluster.target_apis import APIS, BROKERS, GROUPS, KINDS, LEADERS, MOST_PARTITIONS
 
@@ -59,8 +59,6 @@ class Observed:
         """Targets with a final answer: the time it was read, and its code."""
         self.misled: dict[Any, float] = {}
         """Coordinators that refused to be one: the time of the last refusal."""
-        self.was_unknown = False
-        """True if the call was refused without a request: a partition is younger than the client's metadata."""
         self.sent: tuple[int, float] | None = None
         """Broker and time of the last request, as far as it is known: `call` has nobody told."""
 
@@ -74,10 +72,6 @@ class Observed:
             results = dict.fromkeys(self.targets, error)
         assert self.net.now() <= self.deadline
         assert list(results) == self.targets
-        refused = any(isinstance(error, UnknownTopicError) for error in results.values())
-        self.was_unknown = refused and self._names_unknown_partitions()
-        if self.was_unknown:
-            return
         for to, result in results.items():
             self._check(to, result)
         if all(to in self.settled for to in self.targets):
@@ -140,11 +134,6 @@ class Observed:
             assert isinstance(result, BrokerError)
             since = self.started if self.plan.many else self.net.now() - IN_TRANSIT
             assert self.machine.was_refused(to, result.error, since)
-
-    def _names_unknown_partitions(self) -> bool:
-        topics = self.machine.rig.client.metadata.snapshot.topics
-        partitions = [to.partition for to in self.targets if isinstance(to, Leader)]
-        return any(name in topics and index not in topics[name].partitions for name, index in partitions)
 
 
 class RouterMachine(RuleBasedStateMachine):
@@ -214,10 +203,10 @@ class RouterMachine(RuleBasedStateMachine):
         plans = [Plan([to], many, 0.0, 60.0) for kind in KINDS for to in kind for many in (False, True) if self._exists(to)]
         for call in self._run(plans):
             (to,) = call.targets
-            assert to in call.settled or call.was_unknown
+            assert to in call.settled
         client = self.rig.client
-        client.close()
         assert not any(client.links.progress(node, CONTROL) for node in (*BROKERS, *client.metadata.bootstrap))
+        client.close()
 
     def _run(self, plans: list[Plan]) -> list[Observed]:
         """Make calls at once, and run all flows to their ends: the simulation is stuck if one does not end."""
