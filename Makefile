@@ -26,7 +26,7 @@ demo: $(DEMO_READY) ## Kafka to Spark and back on a mock cluster; BOOTSTRAP=host
 	@$(BIN)/kafkawire demo $(if $(BOOTSTRAP),--bootstrap $(BOOTSTRAP))
 
 test: $(DEV_READY) ## The whole test suite; KAFKAWIRE_CI=1 adds the heavy tests and turns skips for missing tools into failures
-	@$(BIN)/python -m pytest $(if $(filter-out 1,$(PROCESSES)),-n $(PROCESSES) --dist loadgroup)
+	@$(BIN)/python -m pytest $(if $(filter-out 1,$(PROCESSES)),-n $(PROCESSES))
 
 # Interrupts take effect between bytecodes, which differ by Python version. Peers and accelerators may not support the newest yet.
 test-newest: ## The client's and the mock broker's tests on the newest Python here, if it is newer than PYTHON

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -16,8 +16,6 @@ from tests import bare, requirements
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
-
-TESTS = Path(__file__).parent
 
 LONG_TIMEOUT = 600
 """Seconds for a test that may have to fetch a broker's jars or to start Spark."""
@@ -55,20 +53,28 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests of real brokers, lengthen the timeout of tests that may wait for Maven or Spark, and group tests for xdist."""
+    """Mark tests of real brokers, and lengthen the timeout of tests that may wait for Maven or Spark."""
     if "real_kafka" in getattr(item, "fixturenames", ()):
         item.add_marker("real")
     slow = any(item.get_closest_marker(name) for name in ("real", "spark"))
     if slow and item.get_closest_marker("timeout") is None:
         item.add_marker(pytest.mark.timeout(LONG_TIMEOUT))
-    if item.config.pluginmanager.hasplugin("xdist"):
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
 
 
-def _group(item: pytest.Item) -> str:
-    """Name of the group that one process runs in order: all tests with clocks, brokers or Spark; or one file of the others."""
-    path = item.path.relative_to(TESTS)
-    return path.as_posix() if path.parts[0] in UNTIMED else "timed"
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Share the tests among the processes of `-n`: all tests with clocks, brokers or Spark to one, the others file by file.
+
+    xdist's own groups (`--dist loadgroup`) have no effect with pytest 9.2: they are written into an id that it does not use.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Grouped(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if Path(file).parts[1] in UNTIMED else "timed"
+
+    return Grouped(config, log)
 
 
 @pytest.hookimpl(tryfirst=True)
