@@ -175,7 +175,7 @@ def test_records_that_are_gone_are_an_error(cluster, load):
     fill(cluster, "gone")
     frame = load(subscribe="gone")
     assert frame.count() == 100
-    cluster.call(lambda: setattr(cluster.cluster.partition("gone", 0).log, "start", 50))
+    cluster.call(lambda: cluster.cluster.partition("gone", 0).log.delete_before(50))
     with pytest.raises(PythonException, match=r"OffsetOutOfRangeError.*gone partition 0"):
         frame.count()
 
